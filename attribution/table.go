@@ -23,36 +23,35 @@ func contexts(r *attribution.Result, set attribution.SetID) []Context {
 	return out
 }
 
-// TableOptions say what a table shows.
+// TableOptions select the contents of a table.
 type TableOptions struct {
-	// Type is the type of the contexts: one of Result.Types, or "Process" or "Thread" for the tracks on which work was done.
+	// Type is the type of the contexts: one of Result.Types, or "Process" or "Thread" for tracks.
 	Type string
-	// By says what a row is, and what rows are divided by: "context" (or "") for each
-	// context, "page", "class", "entity" or "type" for groups of them, divided by "process", "thread" or "category". One of
-	// both kinds goes with a comma: "page,thread".
+	// By defines the rows: "context" (or "") for each context, "page", "class", "entity" or "type" for groups of contexts;
+	// "process", "thread" or "category" divides the rows. Both can be combined: "page,thread".
 	By    string
-	Limit int // of rows; 0: none. The row of what is unattributed stays, unless rows are divided
+	Limit int // number of rows; 0: all. The unattributed row is extra, unless rows are divided
 }
 
-// Table says what each context of a type cost. The self times of all rows together are the busy time.
+// Table has the costs of the contexts of a type. The self times of all rows add up to the busy time.
 type Table struct {
 	Type         string
 	By           string
 	Busy         trace.Nanos // time in which threads ran slices
 	Unattributed trace.Nanos
-	Omitted      int   // rows beyond the limit
-	Limited      int   // costs without a row of their own, and inputs that rows do not count
+	Omitted      int   // number of rows beyond the limit
+	Limited      int   // number of costs without their own row, and of inputs that rows do not count
 	Rows         []Row // the most expensive first
 }
 
-// Row is what one context cost, or a group of contexts, or a part of these.
+// Row has the costs of a context, of a group of contexts, or of a part of these.
 type Row struct {
 	tables.Amounts
 	SelfByCategory map[string]trace.Nanos
 }
 
-// Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided. A
-// type that does not exist is an error that lists those that do.
+// Table returns the costs of the contexts of a type. Contexts without costs have rows too, unless rows are divided. For an
+// unknown type it returns an error that lists the existing ones.
 func (r *Result) Table(opts TableOptions) (*Table, error) {
 	group, split, err := tables.ParseBy(cmp.Or(opts.By, "context"))
 	if err != nil {

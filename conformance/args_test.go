@@ -15,29 +15,29 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The types of arguments, as the tables call them.
+// Types of arguments in the tables.
 const (
 	typeInt    = "int"
 	typeReal   = "real"
 	typeString = "string"
 	typeBool   = "bool"
 
-	typePointer = "pointer" // of Perfetto traces only
+	typePointer = "pointer" // only in Perfetto traces
 )
 
-// maxArgDepth bounds the nesting of annotations that the projection follows; weft keeps deeper arguments as JSON text.
+// maxArgDepth limits the nesting of annotations in the projection; weft keeps deeper arguments as JSON text.
 const maxArgDepth = 1000
 
 // arg is one flattened argument.
 type arg struct{ key, typ, value string }
 
-// argList holds the flattened arguments of a slice. Of equal keys the last counts, as in trace_processor. Arrays do not replace
-// each other: a second one, such as at the end of a slice, continues the first.
+// argList is the flattened arguments of a slice. As in trace_processor, the last of equal keys counts. Arrays do not
+// replace each other: a second one, such as at the end of a slice, continues the first.
 type argList struct {
 	all     []arg
 	index   map[string]int
 	lengths map[string]int // of arrays by key
-	marker  string         // of Firefox, where the name of the slice is its label
+	marker  string         // name of a Firefox marker whose slice is named after its label
 }
 
 // element returns the key of the next member of an array.
@@ -49,7 +49,7 @@ func (l *argList) element(array string) string {
 	return array + "[" + strconv.Itoa(l.lengths[array]-1) + "]"
 }
 
-// addMarker takes the name of a marker from what weft adds.
+// addMarker reads the name of a marker from weft's additions.
 func (l *argList) addMarker(t *timed, weft *pb.DebugAnnotation) error {
 	for _, a := range weft.GetDictEntries() {
 		name, err := argName(t, a)
@@ -63,7 +63,7 @@ func (l *argList) addMarker(t *timed, weft *pb.DebugAnnotation) error {
 	return nil
 }
 
-// set adds an argument or replaces the one of the same key.
+// set adds an argument or replaces the one with its key.
 func (l *argList) set(key, typ, value string) {
 	if at, ok := l.index[key]; ok {
 		l.all[at] = arg{key, typ, value}
@@ -76,8 +76,7 @@ func (l *argList) set(key, typ, value string) {
 	l.all = append(l.all, arg{key, typ, value})
 }
 
-// add flattens the annotations of an event, except those that weft adds itself, and its picture under the name that
-// trace_processor gives it.
+// add flattens the annotations of an event, except weft's own, and its picture, under trace_processor's name for it.
 func (l *argList) add(t *timed) error {
 	if picture := t.event.GetScreenshot().GetJpgImage(); picture != nil {
 		l.set("screenshot.jpg_image", "string", base64.StdEncoding.EncodeToString(picture))
@@ -145,8 +144,8 @@ func (l *argList) flatten(t *timed, key string, a *pb.DebugAnnotation, depth int
 	return nil
 }
 
-// flattenText adds a value given as JSON text. Empty objects and arrays take a place in the array around them; null does not, so it
-// must not occur. Names are as in the tables: trace_processor keeps them as they are here.
+// flattenText adds a value given as JSON text. Empty objects and arrays have an index in the enclosing array; null does
+// not, so it must not occur. Names are as in the tables: trace_processor keeps them here.
 func (l *argList) flattenText(key, text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -192,7 +191,7 @@ func (l *argList) flattenNext(key string, d *json.Decoder) error {
 	return err
 }
 
-// setNumber adds a number of JSON text: an integer if it is written like one. Larger ones come out wrong in trace_processor.
+// setNumber adds a number of JSON text: an integer if it is written like one. trace_processor misreads larger integers.
 func (l *argList) setNumber(key string, number json.Number) error {
 	if v, err := number.Int64(); err == nil {
 		l.set(key, typeInt, strconv.FormatInt(v, 10))
@@ -206,7 +205,7 @@ func (l *argList) setNumber(key string, number json.Number) error {
 	return nil
 }
 
-// scalar returns the value of an annotation that holds one.
+// scalar returns the value of a scalar annotation.
 func scalar(t *timed, a *pb.DebugAnnotation) (typ, value string, err error) {
 	switch v := a.GetValue().(type) {
 	case *pb.DebugAnnotation_BoolValue:
@@ -219,7 +218,7 @@ func scalar(t *timed, a *pb.DebugAnnotation) (typ, value string, err error) {
 		return typeReal, formatReal(v.DoubleValue), nil
 	case *pb.DebugAnnotation_StringValue:
 		if !utf8.ValidString(v.StringValue) {
-			return "", "", fmt.Errorf("text %q is no UTF-8", v.StringValue)
+			return "", "", fmt.Errorf("text %q is not UTF-8", v.StringValue)
 		}
 		return typeString, v.StringValue, nil
 	case *pb.DebugAnnotation_StringValueIid:
@@ -236,12 +235,12 @@ func argName(t *timed, a *pb.DebugAnnotation) (string, error) {
 	return text(t.state.argNames, a.GetNameIid(), a.GetName())
 }
 
-// cleanKey is what trace_processor makes of a name: characters with a meaning in a path become underscores.
+// cleanKey converts a name like trace_processor: characters with a meaning in a path become underscores.
 func cleanKey(name string) string {
 	return strings.NewReplacer(".", "_", "[", "_", "]", "_").Replace(name)
 }
 
-// formatReal writes a double so that equal ones are equal texts.
+// formatReal formats a double so that equal values have equal texts.
 func formatReal(v float64) string {
 	switch {
 	case math.IsNaN(v):

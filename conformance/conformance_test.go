@@ -14,16 +14,16 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// How many cases and recordings there are: a test that finds fewer has lost some.
+// Numbers of cases and recordings: a test that finds fewer fails.
 const (
 	numCases      = 126
 	numRecordings = 11
 )
 
-// eventsOnly leaves out what weft adds to the events of a trace.
+// eventsOnly omits weft's additions to the events of a trace.
 var eventsOnly = convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples, NoLongTasks: true}
 
-// outputForms are the forms of output that must say the same.
+// outputForms are the forms of output that must be equivalent.
 var outputForms = []convert.Options{
 	{Compression: pftrace.Uncompressed},
 	{Compression: pftrace.Zlib},
@@ -31,8 +31,7 @@ var outputForms = []convert.Options{
 	{Packets: pftrace.Compact},
 }
 
-// TestCases compares the results of all small cases with their tables. The small cases are also tried in other forms
-// of output, which must say the same.
+// TestCases compares the results of all small cases with their tables, in all forms of output.
 func TestCases(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "chrome-json", "cases")
 	for _, name := range folders(t, root, numCases) {
@@ -76,7 +75,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// folders returns the names of the folders in dir, of which there must be count.
+// folders returns the names of the folders in dir and checks their number.
 func folders(t *testing.T, dir string, count int) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

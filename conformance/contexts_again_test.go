@@ -17,14 +17,14 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// What an attribution gives does not depend on whether the trace was attributed before, and how.
+// The result of an attribution does not depend on whether and how the trace was attributed before.
 
-// againRecordings are a recording of each kind of producer.
+// againRecordings has a recording of each kind of producer.
 var againRecordings = []string{
 	"traces/chrome/chrome-devtools-tiny.json", "traces/perfetto/chrome-devtools-tiny.pftrace", "traces/firefox/gecko/ff-gecko-tiny.json",
 }
 
-// writeBacks are ways to write an attribution: nothing, each part alone, and all but one.
+// writeBacks are the tested parts of an attribution: nothing, each part alone, and all but one.
 var writeBacks = map[string]attribution.WriteBack{
 	"nothing":   {NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true},
 	"notes":     {NoTracks: true, NoCatalogue: true, NoCosts: true},
@@ -34,7 +34,7 @@ var writeBacks = map[string]attribution.WriteBack{
 	"no notes":  {NoNotes: true},
 }
 
-// findRecording reads a recording that is in testdata.
+// findRecording reads a recording in testdata.
 func findRecording(t *testing.T, name string) []byte {
 	t.Helper()
 	return recording.Bytes(t, name)
@@ -56,8 +56,8 @@ func samePackets(t *testing.T, a, b []byte) bool {
 	return slices.EqualFunc(packets(t, a), packets(t, b), bytes.Equal)
 }
 
-// Of a Perfetto trace that was attributed before, whatever was written then and from whatever sources, an attribution
-// gives byte for byte what it gives of the original; and one that writes nothing gives the original.
+// Attributing a Perfetto trace that was attributed before, with any parts and sources, gives byte for byte the result
+// for the original; writing nothing gives the original.
 func TestAttributionTakesEarlierAway(t *testing.T) {
 	for _, name := range recording.Some(againRecordings) {
 		input := findRecording(t, name)
@@ -73,36 +73,36 @@ func TestAttributionTakesEarlierAway(t *testing.T) {
 				complete := attributed(t, trace, convert.Options{KeepPackets: true})
 				sameFindings(t, trace, complete)
 				if again := attributed(t, complete, convert.Options{KeepPackets: true}); !bytes.Equal(again, complete) {
-					t.Error("attributed twice, the trace is another one")
+					t.Error("attributing twice gives another trace")
 				}
 				for way, w := range writeBacks {
 					opts := convert.Options{KeepPackets: true, WriteBack: w}
 					part := attributed(t, trace, opts)
 					if again := attributed(t, complete, opts); !bytes.Equal(again, part) {
-						t.Errorf("of %s, %d bytes are written after everything was, %d without", way, len(again), len(part))
+						t.Errorf("%s: %d bytes after everything was written before, %d otherwise", way, len(again), len(part))
 					}
 					if again := attributed(t, part, convert.Options{KeepPackets: true}); !bytes.Equal(again, complete) {
 						t.Errorf("everything is %d bytes after %s was written, %d without", len(again), way, len(complete))
 					}
 					if way == "nothing" && !samePackets(t, part, trace) {
-						t.Error("nothing is written, and the packets are others")
+						t.Error("nothing is written, but the packets differ")
 					}
 				}
 				sources := attribution.Options{Sources: []attribution.Via{attribution.ViaArgs, attribution.ViaIsolate}}
 				few := attributedBy(t, trace, sources, convert.Options{KeepPackets: true})
 				if again := attributedBy(t, complete, sources, convert.Options{KeepPackets: true}); !bytes.Equal(again, few) {
-					t.Error("what other sources gave is still there")
+					t.Error("the output of other sources is still there")
 				}
 				if again := attributed(t, few, convert.Options{KeepPackets: true}); !bytes.Equal(again, complete) {
-					t.Error("what other sources gave makes a difference")
+					t.Error("the output of other sources makes a difference")
 				}
 			})
 		}
 	}
 }
 
-// sameFindings checks that a copy breaks no rule that its original does not break: a producer's trace may start in the middle of
-// things.
+// sameFindings checks that a copy breaks no rule that its original follows: a producer's trace may start in the middle
+// of events.
 func sameFindings(t *testing.T, original, trace []byte) {
 	t.Helper()
 	before, after := findings(t, original), findings(t, trace)
@@ -127,14 +127,14 @@ func findings(t *testing.T, trace []byte) map[string]uint64 {
 	return counts
 }
 
-// attributedBy is attributed with options of the attribution.
+// attributedBy calls attributed with options of the attribution.
 func attributedBy(t *testing.T, input []byte, how attribution.Options, opts convert.Options) []byte {
 	t.Helper()
 	opts.Attribute = &how
 	return converted(t, input, opts)
 }
 
-// seen is what readers see of a trace: its events with their arguments and contexts, its tracks and its facts.
+// seen returns what readers get from a trace: its events with their arguments and contexts, its tracks and its facts.
 func seen(t *testing.T, trace []byte) (lines []string) {
 	t.Helper()
 	tl, err := loadTimeline(context.Background(), bytes.NewReader(trace), convert.Options{})
@@ -151,7 +151,7 @@ func seen(t *testing.T, trace []byte) (lines []string) {
 			showArg(&b, tl, a)
 			args = append(args, b.String())
 		}
-		slices.Sort(args) // what is added comes before or after typed arguments
+		slices.Sort(args) // additions come before or after typed arguments
 		parent := up.Name
 		if up.Kind == timeline.ThreadTrack {
 			parent += fmt.Sprintf("%d/%d", up.PID, up.TID)
@@ -164,11 +164,11 @@ func seen(t *testing.T, trace []byte) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, a := range tl.Attributes() {
-		if a.Key != "weft.input_format" && !strings.HasPrefix(a.Key, "weft.problem.") { // of the last conversion
+		if a.Key != "weft.input_format" && !strings.HasPrefix(a.Key, "weft.problem.") { // set by the last conversion
 			lines = append(lines, fmt.Sprintf("%s %d %s", a.Key, a.Int, a.Text))
 		}
 	}
-	slices.Sort(lines) // events of one time come in the order of their tracks, which is the input's
+	slices.Sort(lines) // simultaneous events are in the order of their tracks, which is the input's
 	return lines
 }
 
@@ -188,7 +188,7 @@ func showArg(b *bytes.Buffer, tl *timeline.Timeline, a timeline.Arg) {
 	}
 }
 
-// sameSeen compares what is seen of two traces.
+// sameSeen compares results of seen.
 func sameSeen(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
@@ -227,8 +227,8 @@ func wholeCosts(t *testing.T, trace []byte) map[string]string {
 	return costTables(t, trace, attribution.Options{}, tables.SplitNone)
 }
 
-// A conversion with attribution gives the same result whether the trace was attributed before or not, in either form, and
-// whatever was written then: the same events, contexts, tracks and costs. Attributing its result gives its bytes.
+// A conversion with attribution gives the same events, contexts, tracks and costs whether the trace was attributed
+// before or not, in either form and with any parts. Attributing its result changes no byte.
 func TestAttributionAgain(t *testing.T) {
 	for _, name := range recording.Some(againRecordings) {
 		t.Run(recording.Name(name), func(t *testing.T) {
@@ -270,8 +270,8 @@ func sameCosts(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// Attributing again what weft has converted and attributed gives the same bytes, and the costs of its input: what the conversion
-// does not keep of an event is in its contexts.
+// Attributing a converted and attributed trace again gives the same bytes, and the costs of its input: its contexts
+// contain what the conversion drops from events.
 func TestAttributingTwice(t *testing.T) {
 	for _, name := range []string{
 		"traces/chrome/chrome-devtools-tiny.json", "traces/chrome/chrome-array-tiny.json",

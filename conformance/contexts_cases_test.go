@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// contextCase is what a case of conformance/contexts says about the contexts of events.
+// contextCase is the expected contexts of events in a case of conformance/contexts.
 type contextCase struct {
 	Options struct {
 		Sources      []string `json:"sources"`
@@ -23,7 +23,7 @@ type contextCase struct {
 	Stamps [][2]json.RawMessage `json:"stamps"`
 }
 
-// options returns the options under which a case holds.
+// options returns the options of a case.
 func (c *contextCase) options(t *testing.T) (opts attribution.Options) {
 	for _, name := range c.Options.Sources {
 		opts.Sources = append(opts.Sources, attribution.Via(name))
@@ -60,7 +60,7 @@ func TestContextCases(t *testing.T) {
 	}
 }
 
-// checkContextCase returns how many sets it compared.
+// checkContextCase compares a case and returns the number of compared sets.
 func checkContextCase(t *testing.T, c *contextCase, input []byte) int {
 	var trace struct {
 		Events []struct {
@@ -97,7 +97,7 @@ func checkContextCase(t *testing.T, c *contextCase, input []byte) int {
 	return len(c.Stamps)
 }
 
-// writtenContexts returns the contexts of a slice, each as a line.
+// writtenContexts returns the contexts of a slice as lines.
 func writtenContexts(t *testing.T, s *slice) []string {
 	t.Helper()
 	type context struct {
@@ -138,13 +138,13 @@ func writtenContexts(t *testing.T, s *slice) []string {
 	return lines
 }
 
-// withoutProcess takes the process from an identity: the cases do not say it.
+// withoutProcess removes the process from an identity, because the cases lack it.
 func withoutProcess(id string) string {
 	before, _, _ := strings.Cut(id, "@")
 	return before
 }
 
-// caseContexts returns the contexts that a case wants, in the form of writtenContexts.
+// caseContexts returns the expected contexts of a case in the form of writtenContexts.
 func caseContexts(t *testing.T, raw json.RawMessage) []string {
 	t.Helper()
 	var list [][]json.RawMessage

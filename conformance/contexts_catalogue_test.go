@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The catalogue is one row: no two of its instants are at one time, because Perfetto would stack them and drop what is
-// deeper than 512. It lies within the recording, and every context that something has is in it.
+// The catalogue is one row: no two of its instants have the same time, because Perfetto would stack them and drop those
+// deeper than 512. It is within the recording, and contains every context in use.
 func TestContextCatalogue(t *testing.T) {
 	for _, name := range append([]string{"traces/chrome/chrome-everything-small.json"}, againRecordings...) {
 		t.Run(name, func(t *testing.T) {
@@ -27,8 +27,8 @@ func TestContextCatalogue(t *testing.T) {
 	}
 }
 
-// Contexts of which everything becomes known at one time, at the start or the end of a trace, and one that is too short to
-// have a time for each of them.
+// Contexts whose properties all become known at the same time, at the start or the end of a trace, and a trace that is
+// too short for distinct times.
 func TestContextCatalogueOfOneTime(t *testing.T) {
 	const contexts = 1500
 	for _, test := range []struct {
@@ -58,16 +58,16 @@ func TestContextCatalogueOfOneTime(t *testing.T) {
 	}
 }
 
-// contextCatalogue is what the catalogue of an attributed trace has.
+// contextCatalogue is the catalogue of an attributed trace.
 type contextCatalogue struct {
 	entries          []timeline.Nanos
-	tracks           map[timeline.TrackID]timeline.Nanos // the time of the last entry
+	tracks           map[timeline.TrackID]timeline.Nanos // time of the last entry
 	stacked, outside int
-	used             int      // contexts that slices and instants have
-	missing          []string // the ones without entry
+	used             int      // contexts of slices and instants
+	missing          []string // those without entry
 }
 
-// readCatalogue attributes a trace and reads the catalogue from what was written.
+// readCatalogue attributes a trace and reads the catalogue from the output.
 func readCatalogue(t *testing.T, input []byte) *contextCatalogue {
 	t.Helper()
 	attributed := converted(t, input, convert.Options{Attribute: &attribution.Options{}})
@@ -124,7 +124,7 @@ func readCatalogue(t *testing.T, input []byte) *contextCatalogue {
 	return c
 }
 
-// noted returns the ids of the contexts that a slice or instant has.
+// noted returns the ids of the contexts of a slice or instant.
 func noted(tl *timeline.Timeline, args timeline.Args) map[string]bool {
 	ids := map[string]bool{}
 	for a := range tl.ArgList(args) {

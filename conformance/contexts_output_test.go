@@ -12,12 +12,12 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// outputCases say what is written of contexts, by the sentences of attribution.md, What is written.
+// outputCases check the sentences of attribution.md, What is written.
 var outputCases = []struct {
 	name   string
 	events string   // of a Chrome JSON trace
 	want   []string // parts of lines of seen
-	never  string   // no line has this
+	never  string   // in no line
 }{
 	{
 		name: "an id has scope and process, a name is the url of the state at the slice's start",
@@ -31,7 +31,7 @@ var outputCases = []struct {
 		want: []string{
 			`first    contexts={ T.a[0]={ id="s/0x1@7" name="http://a/" via="explicit"}}`,
 			`third    contexts={ T.a[0]={ id="s/0x1@7" name="http://b/" via="explicit"}}`,
-			// Equal neighbours are one interval; another name begins another one.
+			// Equal neighbours form one interval; another name starts another one.
 			`1 2000 7/1/Context: T.a[0] 0/0 http://a/ context s/0x1@7`, `2 8000 7/1/Context: T.a[0]`,
 			`1 8000 7/1/Context: T.a[0] 0/0 http://b/ context s/0x1@7`, `2 11000 7/1/Context: T.a[0]`,
 			`3 0 /Contexts 0/0 http://a/    class="Doc" id="s/0x1@7" url="http://a/"`,
@@ -62,7 +62,7 @@ var outputCases = []struct {
 		want: []string{
 			`rendered    contexts={ F={ id="RenderFrame/0x2@1" name="RenderFrame 0x2" via="explicit"}}`,
 			`browsed    contexts={ F={ id="FrameTreeNode/0x3@2" name="RenderFrame 0x2"`,
-			// The representative is the member of the lower pid: no process is the main one.
+			// The representative is the member with the lower pid, because no process is the main one.
 			`1 2000 1/1/Context: F 0/0 RenderFrame 0x2 context RenderFrame/0x2@1`,
 			`1 2000 2/1/Context: F 0/0 RenderFrame 0x2 context RenderFrame/0x2@1`,
 			`members={ ="RenderFrame/0x2@1" ="FrameTreeNode/0x3@2"}`,
@@ -82,7 +82,8 @@ var outputCases = []struct {
 	},
 }
 
-// What is written of contexts is what attribution.md says, in a conversion as beside the packets of its result without them.
+// Contexts are written as attribution.md specifies, both in a conversion and next to the packets of its result without
+// them.
 func TestContextOutput(t *testing.T) {
 	for _, c := range outputCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestContextOutput(t *testing.T) {
 	}
 }
 
-// The catalogue has an end; what is left out of it is counted.
+// The catalogue has a limit; omitted entries are counted.
 func TestContextCatalogueLimit(t *testing.T) {
 	const limit = 1 << 16
 	var b strings.Builder

@@ -16,10 +16,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// What the input calls as attribution calls what it writes stays the input's.
+// Names in the input that attribution also uses stay the input's.
 
-// ownNames is a trace that was never attributed and uses the names that attribution uses: for arguments of slices that
-// have a frame, whatever their values, for threads and for asynchronous slices.
+// ownNames is a trace that was never attributed but uses attribution's names: for arguments of slices with a frame,
+// with various values, for threads and for asynchronous slices.
 const ownNames = `{"traceEvents": [
 {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"Contexts"}},
 {"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"Context: Frame"}},
@@ -34,19 +34,19 @@ const ownNames = `{"traceEvents": [
 {"ph":"e","pid":1,"tid":2,"ts":90,"cat":"c","id":"0x1","name":"Contexts"}
 ]}`
 
-// wantNotes says what the slices of ownNames have under the two names: the input's own value, or the frame.
+// wantNotes are the expected values of the slices of ownNames under the two names: the input's own value, or the frame.
 var wantNotes = map[string][2]string{
 	"none":       {"{Frame={frame F}}", ""},
 	"text":       {`"mine"`, "{Frame={frame F}}"},
 	"alike":      {`{Frame={X}}`, "{Frame={frame F}}"},
 	"both":       {"{=2:1 =2:2}", "{Frame=2:1}"},
 	"other":      {"{Frame={frame F}}", "2:7"},
-	"at the end": {"{a={}}", "{Frame={frame F}}"}, // events at the end of a slice belong to it as well
+	"at the end": {"{a={}}", "{Frame={frame F}}"}, // events at the end of a slice also belong to it
 	"Contexts":   {"{Frame={frame F}}", ""},
 }
 
-// Arguments and tracks of a trace that happen to have the names of those that attribution writes stay as they are,
-// in both ways to write, and attributing again finds them again.
+// Arguments and tracks of a trace that happen to have attribution's names stay unchanged in both forms of output, and
+// attributing again gives the same result.
 func TestAttributionKeepsOwnNames(t *testing.T) {
 	plain := converted(t, []byte(ownNames), convert.Options{})
 	for name, output := range map[string][]byte{
@@ -109,7 +109,7 @@ func checkOwnNames(t *testing.T, trace []byte) {
 	}
 }
 
-// shortArg shows a value; of a context just its name.
+// shortArg formats a value; of a context only its name.
 func shortArg(tl *timeline.Timeline, a timeline.Arg) string {
 	switch a.Kind {
 	case timeline.ArgDict, timeline.ArgArray:
@@ -130,8 +130,8 @@ func shortArg(tl *timeline.Timeline, a timeline.Arg) string {
 	return fmt.Sprintf("%d:%d", a.Kind, a.Uint())
 }
 
-// smallTrace is a Perfetto trace of one slice with a frame, on one packet sequence. In the old form its thread has no
-// track. Without a sequence it has one.
+// smallTrace is a Perfetto trace with one slice with a frame, on one packet sequence or none. In the old form, with a
+// sequence, its thread has no track.
 func smallTrace(t *testing.T, sequence uint32) []byte {
 	t.Helper()
 	begin, end := protos.TrackEvent_TYPE_SLICE_BEGIN, protos.TrackEvent_TYPE_SLICE_END
@@ -167,7 +167,7 @@ func smallTrace(t *testing.T, sequence uint32) []byte {
 	return trace
 }
 
-// A thread that has no track gets one for its contexts, once, also if the only packet sequence has the highest number.
+// A thread without a track gets one for its contexts, once, even if the only packet sequence has the highest number.
 func TestAttributionOfThreadWithoutTrack(t *testing.T) {
 	for _, sequence := range []uint32{1, 0xffffffff} {
 		input := smallTrace(t, sequence)
@@ -185,14 +185,14 @@ func TestAttributionOfThreadWithoutTrack(t *testing.T) {
 	}
 }
 
-// A trace that was attributed beside its packets and then converted holds no appended packets any more: no packet of
-// the conversion, which has a sequence of a number that the appended ones may have had, is taken for an appended one.
+// A trace that was attributed next to its packets and then converted has no appended packets: none of the conversion's
+// packets, whose sequence may have the number of the appended ones, is treated as appended.
 func TestAttributionOfConvertedCopy(t *testing.T) {
 	native := findRecording(t, "traces/perfetto/chrome-devtools-tiny.pftrace")
 	for _, c := range []struct {
 		trace []byte
 		opts  convert.Options
-		calls bool // the conversion makes calls, which the attribution of the packets has not seen
+		calls bool // the conversion makes calls, which the attribution of the packets did not include
 	}{{smallTrace(t, 0), convert.Options{}, false}, {native, eventsOnly, false}, {native, convert.Options{}, true}} {
 		copied := converted(t, attributed(t, c.trace, convert.Options{KeepPackets: true}), c.opts)
 		verify(t, bytes.NewReader(copied))

@@ -21,7 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// eachContextRecording runs a test for every recording that attribution is tried on.
+// eachContextRecording runs a test for every recording for attribution.
 func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input []byte)) {
 	t.Helper()
 	eachRecordingOf(t, []string{"chrome", "damaged", "pytorch", "perfetto", "node", "firefox/processed", "firefox/gecko", "jsprofile", "cpuprofile"}, fn)
@@ -59,7 +59,7 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 	return timeline.Of(tr), result
 }
 
-// threadName is the name of a thread in tables that are divided by thread.
+// threadName returns the name of a thread in tables divided by thread.
 func threadName(tl *timeline.Timeline, tr *timeline.Track) string {
 	process := tl.Track(tr.Parent)
 	switch {
@@ -73,7 +73,7 @@ func threadName(tl *timeline.Timeline, tr *timeline.Track) string {
 	return strings.TrimPrefix(fmt.Sprintf("%s %s/%s", tr.Name, process.InputID, tr.InputID), " ")
 }
 
-// busyTimes returns how long every thread was inside a slice that ended, computed from the events as they are written.
+// busyTimes returns the time that every thread spent in slices with an end, computed from the written events.
 func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 	tb.Helper()
 	spans := map[timeline.TrackID][]span{}
@@ -109,7 +109,7 @@ func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 // span is the time of a slice.
 type span struct{ from, to timeline.Nanos }
 
-// union returns the time in which there is any of some spans.
+// union returns the total time covered by spans.
 func union(list []span) (total timeline.Nanos) {
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	until := timeline.Nanos(math.MinInt64)
@@ -122,14 +122,14 @@ func union(list []span) (total timeline.Nanos) {
 	return total
 }
 
-// In every recording and for every type the times of all contexts of a thread and of what has none are the time in which
-// the thread was busy, to the nanosecond.
+// In every recording and for every type, the times of all contexts of a thread and of no context add up to the busy
+// time of the thread, to the nanosecond.
 func TestContextCostsAddUp(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		if tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
 			tl.Close()
 		} else if strings.HasPrefix(name, "damaged/") {
-			return // too little is left of it
+			return // too little remains of it
 		}
 		tl, result := attributeRecording(t, input, convert.Options{})
 		busy := busyTimes(t, tl)
@@ -171,9 +171,9 @@ func TestContextCostsAddUp(t *testing.T) {
 	})
 }
 
-// However begins without an end lie among slices that were measured: these keep their times and stay on their threads, and the contexts
-// of a thread add up to the time in which it was in one of them. So it is in the conversion, and where blocks and segments divide
-// what belongs together.
+// Wherever begin events without an end occur among measured slices: these keep their times and threads, and the
+// contexts of a thread add up to the time in these slices. The same applies to the conversion, and where blocks and
+// segments divide related events.
 func TestCostsAmongOpenBegins(t *testing.T) {
 	for seed := range uint64(1000) {
 		size, opts := 60, convert.Options{}
@@ -191,7 +191,8 @@ func TestCostsAmongOpenBegins(t *testing.T) {
 	}
 }
 
-// costsOfMeasured checks that a trace has some slices, on no lane, and no others that have an end, and that its costs are their time.
+// costsOfMeasured checks that a trace has certain slices, none in a lane, and no others with an end, and that their
+// time is its cost.
 func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts convert.Options) {
 	t.Helper()
 	tl, result := attributeRecording(t, input, opts)
@@ -245,10 +246,10 @@ func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts con
 	}
 }
 
-// mainThreads are the names of threads that run pages.
+// mainThreads are the prefixes of names of threads that run pages.
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
-// share returns the parts of the busy time of main threads with frames, isolates and no context, in percent.
+// share returns the shares of the busy time of main threads with frames, isolates and no context, in percent.
 func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, ok bool) {
 	table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 	if err != nil {
@@ -276,8 +277,8 @@ func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, o
 	return float64(sums[0]) / total, float64(sums[1]) / total, float64(sums[2]) / total, true
 }
 
-// The page about attribution says how much of the time of main threads is attributed to frames, in percent and to half a
-// percent; on recordings of DevTools at most a quarter is not.
+// The page about attribution gives the share of main threads' time that is attributed to frames, to half a percent; on
+// recordings of DevTools at most a quarter is not.
 func TestContextShares(t *testing.T) {
 	page, err := os.ReadFile("../docs/attribution.md")
 	if err != nil {
@@ -313,9 +314,9 @@ func TestContextShares(t *testing.T) {
 	})
 }
 
-// specShares is the share of the time of main threads in percent that has a frame by its own arguments or by slices around, with
-// the rule of descendants as well (isolates, which are common ancestors there, included), and by all rules; then the shares of
-// isolates and of no context.
+// specShares is the share of the time of main threads, in percent, that has a frame by its own arguments or enclosing
+// slices; with the rule of descendants in addition (including isolates, which are common ancestors there); and by all
+// rules; then the shares of isolates and of no context.
 var specShares = map[string][5]float64{
 	"chrome/chrome-devtools-tiny.json":               {51.0, 84.3, 82.8, 2.8, 14.5},
 	"chrome/chrome-devtools-small.json":              {69.3, 87.5, 82.3, 6.1, 11.6},
@@ -329,10 +330,11 @@ var specShares = map[string][5]float64{
 }
 
 // The shares of frames and isolates match the specification, which does not count calls made from samples. In
-// chrome-chromedriver-array it has some 4 ms less of busy time, which have no context; and there it leaves tasks without end open
-// until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8, 42.9, 52.9). In one process
-// these are three frames and the task has no context, though what is in it until the next task names one of them 50 times; in
-// another process, tasks that name no frame have the frame of later ones.
+// chrome-chromedriver-array it has about 4 ms less of busy time, which have no context; there it also leaves unfinished
+// tasks open until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8,
+// 42.9, 52.9). In one process these are three frames and the task has no context, though the events in it until the
+// next task name one of them 50 times; in another process, tasks without a frame of their own have the frame of later
+// ones.
 func TestSpecShares(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		want, ok := specShares[name]
@@ -365,8 +367,8 @@ func TestSpecShares(t *testing.T) {
 	})
 }
 
-// The requests of recorded profiles, their bytes and times, counted from the rows of the profiles by another program: one
-// request for each channel id, of the window that the row begins with which began first.
+// The requests of recorded profiles, with their bytes and times, counted by another program from the rows of the
+// profiles: one request per channel id, in the window of its first row.
 func TestFirefoxRequests(t *testing.T) {
 	type requests struct{ n, bytes, ns int64 }
 	for name, want := range map[string]map[string]requests{

@@ -52,8 +52,8 @@ func withoutContexts(t *testing.T, packet []byte) []byte {
 	if n == 0 || list[n-1].GetName() != engine.NoteKey {
 		return packet
 	}
-	// What is added is the last field of the event, and what encloses it has only its length changed: taking the bytes
-	// away and shortening the lengths must give what was there, in whatever order and form the producer wrote its fields.
+	// The addition is the last field of the event, and only the lengths of the enclosing messages change: removing the
+	// bytes and shortening the lengths must restore the original, whatever order and encoding the producer used.
 	added := (&protos.TrackEvent{DebugAnnotations: list[n-1:]})
 	note, err := proto.MarshalOptions{Deterministic: true}.Marshal(added)
 	if err != nil {
@@ -62,7 +62,7 @@ func withoutContexts(t *testing.T, packet []byte) []byte {
 	return cutNote(t, packet, len(note))
 }
 
-// cutNote takes the last bytes of the track event of a packet away.
+// cutNote removes the last bytes of the track event of a packet.
 func cutNote(t *testing.T, packet []byte, size int) []byte {
 	t.Helper()
 	const trackEvent = 11<<3 | 2
@@ -106,8 +106,8 @@ func uvarint(b []byte) (v uint64, n int) {
 	}
 }
 
-// appendUvarint appends a number in a number of bytes, of which the last may say nothing: Chrome reserves four for
-// lengths. A length of one byte may have become one of two.
+// appendUvarint appends a number in a given number of bytes, possibly padded: Chrome reserves four for lengths. A
+// length of one byte may have grown to two.
 func appendUvarint(b []byte, v uint64, width int) []byte {
 	if width == 2 && v < 0x80 {
 		width = 1
@@ -133,8 +133,8 @@ func attributed(t *testing.T, input []byte, opts convert.Options) []byte {
 	return out.Bytes()
 }
 
-// All packets of a Perfetto trace are in its attributed copy byte for byte, in their order, except for the argument put into
-// events; additions come after them on a separate sequence, and break no rule.
+// The attributed copy of a Perfetto trace contains all its packets byte for byte and in order, except for the argument
+// added to events; additions follow on a separate sequence and break no rule.
 func TestAttributedTraceKeepsItsPackets(t *testing.T) {
 	kept := convert.Options{KeepPackets: true}
 	eachRecordingOf(t, []string{"perfetto"}, func(t *testing.T, _ string, input []byte) {
@@ -164,7 +164,7 @@ func TestAttributedTraceKeepsItsPackets(t *testing.T) {
 			}
 		}
 		if again := attributed(t, output, kept); !bytes.Equal(again, output) {
-			t.Error("attributing the copy gives something else")
+			t.Error("attributing the copy gives another trace")
 		}
 	})
 }
@@ -178,7 +178,7 @@ func sequenceOf(t *testing.T, packet []byte) uint32 {
 	return p.GetTrustedPacketSequenceId()
 }
 
-// A packet in a bundle stays in a bundle of that codec.
+// A packet in a bundle stays in a bundle with the same codec.
 func TestAttributedTraceKeepsItsBundles(t *testing.T) {
 	input := recording.Bytes(t, "traces/chrome/chrome-devtools-tiny.json")
 	for _, codec := range []pftrace.Compression{pftrace.Zlib, pftrace.Zstd} {
@@ -200,8 +200,8 @@ func TestAttributedTraceKeepsItsBundles(t *testing.T) {
 	}
 }
 
-// Attribution adds to what a conversion writes and changes nothing: without its argument, tracks and facts the trace is
-// the one that is written without it. It is valid, and its bytes depend neither on workers nor on the memory budget.
+// Attribution adds to the output of a conversion and changes nothing: without its argument, tracks and facts the trace
+// equals the one without attribution. It is valid, and its bytes depend neither on workers nor on the memory budget.
 func TestAttributionOnlyAdds(t *testing.T) {
 	for _, name := range []string{"chrome-devtools-tiny", "chrome-devtools-small", "chrome-everything-small"} {
 		path := recording.Path(t, "traces/chrome/"+name+".json")
@@ -219,7 +219,7 @@ func TestAttributionOnlyAdds(t *testing.T) {
 	}
 }
 
-// sameItems checks that attribution changes no event of an input: that it only adds notes, and events on tracks of its own.
+// sameItems checks that attribution changes no event of an input and only adds notes, and events on separate tracks.
 func sameItems(t *testing.T, input []byte) {
 	t.Helper()
 	load := func(opts convert.Options) (lines []string, notes, own int) {
@@ -269,13 +269,13 @@ func sameItems(t *testing.T, input []byte) {
 	}
 }
 
-// A recording that was made in both formats at once gives the same costs for the time that both cover, within
-// what the two can differ by: JSON has whole microseconds, truncated at the start and in the length of each slice, and each
-// of two recordings takes its own times, one a few microseconds after the other.
+// A recording that was made in both formats at once gives the same costs for the time that both cover, within the
+// possible difference: JSON has whole microseconds, truncated at the start and in the length of each slice, and the
+// recordings take their times separately, a few microseconds apart.
 func TestPairedCosts(t *testing.T) {
 	jsonPath := recording.Path(t, "traces/chrome/chrome-paired-tiny.json")
 	nativePath := recording.Path(t, "traces/perfetto/chrome-paired-tiny.pftrace")
-	// The JSON recording began in the middle of the native one, one thread after the other.
+	// The JSON recording started in the middle of the native one, one thread after the other.
 	window := attribution.Options{From: 3678_825_000_000, To: 3679_200_000_000}
 	costs := func(path string) (self map[string]timeline.Nanos, slices map[string]int64) {
 		opts := convert.Options{JSCalls: convert.JSCallsOff, Attribute: &window}
@@ -286,7 +286,7 @@ func TestPairedCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range table.Rows {
-			// The threads that record are busy with another recording each.
+			// The recording threads are each busy with a different recording.
 			if r.Self > 0 && !strings.HasPrefix(r.Part, "PerfettoTrace ") && !strings.HasPrefix(r.Part, "tracing.") {
 				self[r.Part+": "+r.ID] += r.Self
 				slices[r.Part+": "+r.ID] += r.Slices
@@ -315,7 +315,7 @@ func TestPairedCosts(t *testing.T) {
 	}
 }
 
-// The catalogue has what is known of input events; the values were read from the events of the recording.
+// The catalogue contains the known properties of input events; the values come from the events of the recording.
 func TestInputsInCatalogue(t *testing.T) {
 	tl, err := loadTimeline(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-everything-small.json")), convert.Options{Attribute: &attribution.Options{}})
 	if err != nil {
@@ -361,7 +361,7 @@ func threadCosts(t *testing.T, input []byte, opts attribution.Options) map[strin
 	return costTables(t, input, opts, tables.SplitThread)
 }
 
-// A conversion has the costs of its input, in all columns: of threads, and over all, asynchronous slices included.
+// A conversion has the costs of its input in all columns, both by thread and in total, including asynchronous slices.
 func TestConvertedCosts(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		if strings.HasPrefix(name, "damaged/") {
@@ -373,8 +373,9 @@ func TestConvertedCosts(t *testing.T) {
 	})
 }
 
-// Flows pass a slice at times of their own, in Chrome's format: what leaves before another one arrives does not take along what that
-// brings, and an arrow may lead to a slice that began earlier. A conversion keeps that, and so does the conversion of a conversion.
+// In Chrome's format, flows pass through a slice at different times: one that leaves before another arrives does not
+// carry the other's contexts, and an arrow may lead to a slice that started earlier. A conversion preserves this, and
+// so does a second one.
 func TestConvertedFlowTimes(t *testing.T) {
 	x := func(name string, tid, ts, dur int, args string) string {
 		return fmt.Sprintf(`{"ph":"X","cat":"c","name":%q,"pid":1,"tid":%d,"ts":%d,"dur":%d,"args":{%s}}`, name, tid, ts, dur, args)
@@ -409,9 +410,9 @@ func TestConvertedFlowTimes(t *testing.T) {
 	}
 }
 
-// Slices of a thread that overlap stand on several tracks in a conversion. Of those that begin at one time the longer one is
-// around the other, whatever track it is on: frame F has what is cut at the end of the first slice, 50 µs, and the short
-// slice is in it.
+// Overlapping slices of a thread are on several tracks in a conversion. Of those with the same start the longer one
+// encloses the others, whatever its track: frame F has the part clipped at the end of the first slice, 50 µs, and the
+// short slice is in it.
 func TestConvertedCostsOfOverlappingSlices(t *testing.T) {
 	input := []byte(`[
 		{"ph":"X","name":"first","pid":1,"tid":1,"ts":0,"dur":100,"tts":0,"tdur":90,"args":{"frame":"G"}},

@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// costSums are the columns of a cost table that add up to the same whatever its rows are.
+// costSums are the columns of a cost table whose sums do not depend on its rows.
 type costSums struct {
 	Busy, CPU, WithoutCPU, ForcedStyle, ForcedLayout timeline.Nanos
 	Slices, Instants, Freed, Styles, Layouts         int64
 
-	Async                      timeline.Nanos // not of threads and categories
-	LongTasks, Requests, Bytes int64          // not of categories
-	RequestTime                timeline.Nanos // not of categories
+	Async                      timeline.Nanos // not by thread or category
+	LongTasks, Requests, Bytes int64          // not by category
+	RequestTime                timeline.Nanos // not by category
 }
 
 // sumsOf adds up the rows of a table.
@@ -48,8 +48,8 @@ func sumsOf(t *tables.Table) (s costSums, unattributed timeline.Nanos) {
 	return s, unattributed
 }
 
-// Whatever the rows of a cost table are, its columns add up to the same: nothing is counted twice, and nothing is missing
-// but the columns that cannot be divided.
+// The sums of a cost table's columns do not depend on its rows: nothing is counted twice, and nothing is missing except
+// the columns that cannot be divided.
 func TestCostTablesAddUp(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-tiny.json", "chrome/chrome-devtools-ui-saved-small.json", "chrome/chrome-with-selfprof-and-inspector.json",
@@ -97,7 +97,8 @@ func TestCostTablesAddUp(t *testing.T) {
 	}
 }
 
-// What contexts cost in parts of a trace adds up to what they cost in all of it (attribution.md, Cost): windows cut intervals.
+// The costs of contexts in parts of a trace add up to their costs in all of it (attribution.md, Cost): windows clip
+// intervals.
 func TestCostWindowsAddUp(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json", "firefox/processed/ff-processed-tiny.json"} {
 		input := recording.Bytes(t, "traces/"+name)

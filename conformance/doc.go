@@ -1,9 +1,9 @@
-// Package conformance holds tests that measure weft from outside: inputs go through convert.Convert, the output is read
-// back with the generated protobuf structs alone, projected to plain tables, and compared with tables of the right
-// result (testdata/conformance).
+// Package conformance tests weft from outside: inputs go through convert.Convert; the tests read the output with the
+// generated protobuf structs alone, project it to plain tables and compare these with tables of the right result
+// (testdata/conformance).
 //
-// The projection is an independent witness. It shares no code with weft's reader, timeline, writer or verifier, and it
-// is strict: whatever it does not know in a trace is an error, so that nothing passes by being overlooked.
+// The projection shares no code with weft's reader, timeline, writer or verifier, and it is strict: anything unknown in
+// a trace is an error, so that the tests overlook nothing.
 //
-// There is no code here but tests. docs/conformance.md says what is compared and lists the differences.
+// The package contains only tests. docs/conformance.md describes the comparison and lists the differences.
 package conformance

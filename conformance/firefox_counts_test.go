@@ -17,13 +17,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxCounts is what is counted of each thread, or of a process.
+// firefoxCounts are the counts of each thread, or of a process.
 type firefoxCounts struct {
 	Markers, Samples, Values, Constants int
 }
 
-// TestFirefoxCounts converts all profiles that can be found and counts, thread by thread, what is in the input and in
-// the output: nothing is missing, nothing is new. The flows are compared with all their members.
+// TestFirefoxCounts converts all available profiles and compares the counts of input and output by thread: nothing is
+// missing, and nothing is new. Flows are compared with all their members.
 func TestFirefoxCounts(t *testing.T) {
 	for _, f := range recording.Every(t, "firefox") {
 		t.Run(f.Name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestFirefoxCounts(t *testing.T) {
 	}
 }
 
-// checkNothingLost checks that no problem reports something missing.
+// checkNothingLost checks that no problem reports lost data.
 func checkNothingLost(t *testing.T, report *convert.Report) {
 	t.Helper()
 	for _, p := range report.Problems {
@@ -58,8 +58,8 @@ func checkNothingLost(t *testing.T, report *convert.Report) {
 	}
 }
 
-// count counts the events of each thread, and the values of the counters of each process. Threads without events have no
-// place in the output.
+// count counts the events of each thread and the counter values of each process. Threads without events are not in the
+// output.
 func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[string]int) {
 	threads = map[string]firefoxCounts{}
 	for _, th := range p.threads {
@@ -78,13 +78,13 @@ func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[
 	return threads, processes
 }
 
-// ownTracks hold what weft makes of samples and of the recording, not markers.
+// ownTracks are tracks for samples and the recording, not markers.
 var ownTracks = []string{
 	timeline.RoleCategories.String(), timeline.RoleSamplePages.String(), timeline.RoleCalls.String(), timeline.RolePaused.String(),
 	timeline.RoleLongTasks.String(),
 }
 
-// countFirefox counts the same in the output. Requests are on tracks of their process; the thread is the process's.
+// countFirefox counts the same in the output. Requests are on tracks of their process and count for its thread.
 func countFirefox(t *testing.T, output []byte, p *projection) (threads map[string]firefoxCounts, processes map[string]int) {
 	t.Helper()
 	threads, processes = map[string]firefoxCounts{}, map[string]int{}
@@ -105,7 +105,7 @@ func countFirefox(t *testing.T, output []byte, p *projection) (threads map[strin
 		switch {
 		case slices.Contains(ownTracks, s.track.name):
 		case s.track.name == timeline.RoleNetwork.String() && s.track.tid == "":
-			if s.parent == nil { // its phases are inside
+			if s.parent == nil { // not its phases
 				add(s.track.pid+"/"+s.track.pid, firefoxCounts{Markers: 1})
 			}
 		default:
@@ -137,7 +137,7 @@ func countFirefox(t *testing.T, output []byte, p *projection) (threads map[strin
 	return threads, processes
 }
 
-// sampleTask is the process and thread of a sample.
+// sampleTask identifies the thread of a sample.
 type sampleTask struct{ pid, tid uint32 }
 
 // sampleTasks returns the tasks of all samples of a trace.
@@ -161,8 +161,8 @@ func sampleTasks(packets []*pb.TracePacket) []sampleTask {
 	return tasks
 }
 
-// nameThreads gives the threads of a projection their tids as the input has them: of a tid that is not a number, a label of
-// the process says by which number it was replaced. It returns the threads of samples, by the ids that the output has.
+// nameThreads sets the tids of a projection's threads to the input's: for a tid that is not a number, a label of the
+// process gives its replacement. It returns the threads of samples by the ids in the output.
 func nameThreads(t *testing.T, packets []*pb.TracePacket, p *projection) map[sampleTask]string {
 	t.Helper()
 	texts := map[sampleTask]string{}
@@ -198,7 +198,7 @@ func nameThreads(t *testing.T, packets []*pb.TracePacket, p *projection) map[sam
 	return threads
 }
 
-// compareFirefoxFlows compares the flows of the output, as sets of markers, with the second implementation's.
+// compareFirefoxFlows compares the flows of the output, as sets of markers, with the second implementation.
 func compareFirefoxFlows(t *testing.T, naive *naiveProfile, p *projection) {
 	t.Helper()
 	members := map[uint64][]string{}

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// TestFirefoxDamaged checks that everything complete in a truncated profile is used. The expected result is what encoding/json
-// reads from the text with its brackets closed after the last complete row or element.
+// TestFirefoxDamaged checks that all complete data of a truncated profile is used. The expected result is
+// encoding/json's for the text with its brackets closed after the last complete row or element.
 func TestFirefoxDamaged(t *testing.T) {
 	for name, separator := range map[string]string{
 		"cut60pct-ff-gecko-tiny":     "],[", // between rows
@@ -40,13 +40,13 @@ func TestFirefoxDamaged(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 			if problems(report, "json_unterminated") != 1 || problems(report, "json_partial_event") != 1 {
-				t.Errorf("the cut is not reported: %+v", report.Problems)
+				t.Errorf("the truncation is not reported: %+v", report.Problems)
 			}
 		})
 	}
 }
 
-// closeBrackets cuts a text before the comma in the last separator and closes all brackets that are open there.
+// closeBrackets truncates a text before the comma in the last separator and closes all open brackets.
 func closeBrackets(t *testing.T, text []byte, separator string) []byte {
 	t.Helper()
 	end := bytes.LastIndex(text, []byte(separator))

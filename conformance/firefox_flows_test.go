@@ -16,10 +16,10 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// numFirefoxFlowCases is how many cases there are of flows of Firefox.
+// numFirefoxFlowCases is the number of cases for Firefox's flows.
 const numFirefoxFlowCases = 27
 
-// firefoxFlowCase is the expected result of a case: each flow with its id and its members, as [thread, label].
+// firefoxFlowCase is the expected result of a case: each flow with its id and its members as [thread, label].
 type firefoxFlowCase struct {
 	Threads  []struct{ Markers []json.RawMessage }
 	Expected struct {
@@ -31,7 +31,7 @@ type firefoxFlowCase struct {
 	}
 }
 
-// firefoxThreads are the threads of the profile of a case, as they are known in the output.
+// firefoxThreads are the threads of a case's profile, as in the output.
 type firefoxThreads struct {
 	Threads []struct {
 		PID string
@@ -39,8 +39,8 @@ type firefoxThreads struct {
 	}
 }
 
-// TestFirefoxFlows holds the flows in converted profiles against the reference implementation's: the same flows,
-// each with one id that no other flow has, and each marker in its flows.
+// TestFirefoxFlows compares the flows in converted profiles with the reference implementation's: the same flows, each
+// with a unique id, and the same flows for each marker.
 func TestFirefoxFlows(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "firefox-flows")
 	paths, err := filepath.Glob(filepath.Join(root, "cases", "*.json"))
@@ -136,7 +136,7 @@ func checkFirefoxFlows(t *testing.T, want *firefoxFlowCase, threads *firefoxThre
 	checkFlowOrder(t, p)
 }
 
-// checkFlowOrder checks that the members of each flow come in the order of their starts, and that it ends with the last.
+// checkFlowOrder checks that the members of each flow are in the order of their starts, and that it ends with the last.
 func checkFlowOrder(t *testing.T, p *projection) {
 	t.Helper()
 	last := map[uint64]*slice{}
@@ -144,7 +144,7 @@ func checkFlowOrder(t *testing.T, p *projection) {
 	for _, s := range p.slices {
 		for _, end := range s.flows {
 			if ended[end.id] {
-				t.Errorf("flow %d goes on after its end at %d", end.id, s.ts)
+				t.Errorf("flow %d continues after its end at %d", end.id, s.ts)
 			}
 			if before := last[end.id]; before != nil && cmp.Compare(before.ts, s.ts) > 0 {
 				t.Errorf("flow %d goes back in time to %d", end.id, s.ts)

@@ -12,23 +12,23 @@ import (
 	"testing"
 )
 
-// This file reads Firefox profiles a second time: with encoding/json into generic values, sentence by sentence from the
-// specification, with no thought for memory or speed. What package firefox does must come to the same.
+// This file is a second reader of Firefox profiles: it uses encoding/json with generic values and follows the
+// specification sentence by sentence, without regard to memory or speed. Package firefox must give the same results.
 
 // naiveObject is a JSON object. Numbers keep their text.
 type naiveObject = map[string]any
 
-// naiveProfile is what the second reader makes of a profile.
+// naiveProfile is the second reader's result.
 type naiveProfile struct {
 	anchor   int64 // ns of time 0
 	interval float64
-	perMilli float64 // CPU time of a millisecond
+	perMilli float64 // CPU time per millisecond
 	schemas  map[string]naiveObject
 	threads  []*naiveThread
 	counters map[string]int // values, by pid
 }
 
-// naiveThread is a thread of it.
+// naiveThread is a thread of a naiveProfile.
 type naiveThread struct {
 	index    int
 	pid, tid string
@@ -36,7 +36,7 @@ type naiveThread struct {
 	samples  int
 
 	values    int // of the counters CPU % and eventDelay
-	constants int // the ones that have one value
+	constants int // counters with a single value
 }
 
 // naiveMarker is a marker after pairing. Its times are milliseconds on the clock of the profile.
@@ -148,7 +148,7 @@ func (p *naiveProfile) samples(th *naiveThread, table any) []float64 {
 		for _, n := range counter {
 			th.values += n
 		}
-		if len(counter) == 1 { // a fact about the thread, and no counter
+		if len(counter) == 1 { // a fact about the thread instead of a counter
 			th.constants++
 		}
 	}
@@ -232,7 +232,7 @@ func (m *naiveMarker) overlay(row naiveObject, strings []any) {
 	m.data[""] = strings // of flow ids
 }
 
-// naiveCompletion is what rows of the raw form are sorted by.
+// naiveCompletion is the sort key of rows in the raw form.
 func naiveCompletion(row naiveObject) float64 {
 	if end := naiveNumber(row["endTime"]); end != 0 && !math.IsNaN(end) {
 		return end
@@ -240,10 +240,10 @@ func naiveCompletion(row naiveObject) float64 {
 	return naiveNumber(row["startTime"])
 }
 
-// joinIPC makes the markers of messages whose endpoints are both known last from the one to the other.
+// joinIPC extends the markers of messages with two known endpoints from one to the other.
 func (p *naiveProfile) joinIPC() {
 	type message struct{ points map[string]*naiveMarker }
-	found := map[string]*message{} // the last one with a key
+	found := map[string]*message{} // the last one with each key
 	var all []*message
 	for _, th := range p.threads {
 		for _, m := range th.markers {
@@ -342,12 +342,12 @@ func (p *naiveProfile) flows() []naiveFlow {
 	return list
 }
 
-// describe names a marker as it is in the output.
+// describe returns the name of a marker in the output.
 func (p *naiveProfile) describe(th *naiveThread, m *naiveMarker) string {
 	return fmt.Sprintf("%s/%s %s %d", th.pid, th.tid, m.name, p.anchor+int64(math.Round(m.start*1e6)))
 }
 
-// naiveNumber returns a number, NaN for anything else.
+// naiveNumber returns a number, or NaN.
 func naiveNumber(v any) float64 {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -364,7 +364,7 @@ func naiveNumber(v any) float64 {
 func naiveText(strings []any, index any) string {
 	i := naiveNumber(index)
 	if !(i >= 0 && i < float64(len(strings))) {
-		return "" // after a cut
+		return "" // after a truncation
 	}
 	return strings[int(i)].(string)
 }

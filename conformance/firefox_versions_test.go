@@ -17,14 +17,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The anchors of the recording tiny, in nanoseconds: what the monotonic clock showed at the start of Firefox, and wall
-// time, which stands in for it in versions that do not have the former.
+// The anchors of the recording tiny in nanoseconds: the monotonic clock at the start of Firefox, and wall time for
+// versions without it.
 const (
 	tinyMonotonic = 3684814522526
 	tinyWall      = 1795149029960821000
 )
 
-// TestFirefoxVersions holds that one recording says the same in all versions of the processed format, and in the raw one.
+// TestFirefoxVersions checks that one recording gives the same result in all versions of the processed format and in
+// the raw one.
 func TestFirefoxVersions(t *testing.T) {
 	reference := recording.Path(t, "traces/firefox/processed/ff-processed-tiny.json")
 	want := firefoxEvents(t, reference)
@@ -39,9 +40,9 @@ func TestFirefoxVersions(t *testing.T) {
 	}
 }
 
-// TestFirefoxPairs holds that a raw profile and the processed one that the front end made of it say the same, up to what
-// the front end changes: times of child processes by at most a nanosecond (its sums are doubles), and the events that
-// changedByFrontEnd knows.
+// TestFirefoxPairs checks that a raw profile and the front end's processed version of it give the same result, except
+// for changes by the front end: times of child processes differ by up to a nanosecond (its sums are doubles), and
+// changedByFrontEnd lists events.
 func TestFirefoxPairs(t *testing.T) {
 	for _, name := range []string{"tiny", "sandbox", "markers-only", "small", "flows-small", "js-only", "flows-medium"} {
 		t.Run(name, func(t *testing.T) {
@@ -54,11 +55,11 @@ func TestFirefoxPairs(t *testing.T) {
 
 // firefoxEvent is an event in a form that can be compared between files.
 type firefoxEvent struct {
-	what    string // all but the times
+	what    string // everything except the times
 	ts, dur int64
 }
 
-// firefoxEvents returns the events of a converted profile, sorted. Its times count from the start of Firefox.
+// firefoxEvents returns the sorted events of a converted profile, with times relative to the start of Firefox.
 func firefoxEvents(t *testing.T, path string) []firefoxEvent {
 	t.Helper()
 	output, _ := convertTrace(t, recording.Read(t, path), convert.Options{})
@@ -93,7 +94,7 @@ func firefoxEvents(t *testing.T, path string) []firefoxEvent {
 }
 
 // sampledStacks returns the samples of a trace with their stacks as text, and the stacks of slices and instants. weft
-// interns everything before the first.
+// interns all stacks before the first of these.
 func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []firefoxEvent {
 	t.Helper()
 	functions, paths, frames := map[uint64]string{}, map[uint64]string{}, map[uint64]string{}
@@ -152,22 +153,22 @@ func compareFirefoxEvents(a, b firefoxEvent) int {
 	return int(min(max(a.dur-b.dur, -1), 1))
 }
 
-// changedByFrontEnd reports whether the front end changes an event when it makes a processed profile of a raw one: it does
-// not move the pauses of child processes to the common clock, adds figures to garbage collections, and moves allocations
-// to a table that has less of them.
+// changedByFrontEnd reports whether the front end changes an event when it processes a raw profile: it does not convert
+// the pauses of child processes to the common clock, adds figures to garbage collections, and moves allocations to a
+// table with less information.
 func changedByFrontEnd(s *slice) bool {
 	return s.track.name == timeline.RolePaused.String() || strings.HasPrefix(s.name, "GCMajor") || strings.HasPrefix(s.name, "GCSlice") ||
 		s.track.name == timeline.RoleAllocations.String()
 }
 
-// timeless returns arguments without those that are times.
+// timeless returns arguments except times.
 func timeless(args []arg) []arg {
 	return slices.DeleteFunc(args, func(a arg) bool {
 		return strings.HasSuffix(a.key, "Start") || strings.HasSuffix(a.key, "End") || a.key == "startTime" || a.key == "endTime"
 	})
 }
 
-// sameEvents compares events; their times may differ by the tolerance, in nanoseconds.
+// sameEvents compares events whose times may differ by a tolerance in nanoseconds.
 func sameEvents(t *testing.T, want, got []firefoxEvent, tolerance int64) {
 	t.Helper()
 	if len(want) != len(got) {

@@ -18,8 +18,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestFlowIndex compares the ways that a flowindex.Index knows with the tables of flows: of the small cases and of the
-// recordings, as they are and converted.
+// TestFlowIndex compares the arrows in a flowindex.Index with the tables of flows, for the small cases and the
+// recordings, both original and converted.
 func TestFlowIndex(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "chrome-json")
 	withFlows := 0
@@ -53,7 +53,7 @@ func TestFlowIndex(t *testing.T) {
 	}
 }
 
-// arrowsOf returns time, duration and name of both ends of the arrows in a table.
+// arrowsOf returns the time, duration and name of both ends of the arrows in a table.
 func arrowsOf(flows *table) []string {
 	var arrows []string
 	for _, r := range flows.rows {
@@ -80,7 +80,7 @@ func compareArrows(t *testing.T, name string, input []byte, want []string) {
 	}
 }
 
-// indexedArrows returns what arrowsOf returns, of an index.
+// indexedArrows returns the arrows of an index in the form of arrowsOf.
 func indexedArrows(t *testing.T, input []byte) []string {
 	t.Helper()
 	ctx := context.Background()
@@ -126,7 +126,7 @@ func indexedArrows(t *testing.T, input []byte) []string {
 	return arrows
 }
 
-// indexedArrow is an arrow as the tables have it: from the slice that begins first.
+// indexedArrow formats an arrow as in the tables: from the slice that starts first.
 func indexedArrow(from, to *flowindex.Member, names map[uint64]string) string {
 	if to.TS < from.TS {
 		from, to = to, from

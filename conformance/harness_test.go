@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// maxShown bounds the rows that a failing comparison prints.
+// maxShown limits the rows that a failing comparison prints.
 const maxShown = 10
 
 // convertTrace converts an input, verifies the output and returns it.
@@ -51,7 +51,7 @@ func mustProject(tb testing.TB, input []byte, opts convert.Options) (*projection
 	return p, report
 }
 
-// compare compares a table of the right result with weft's, and the differences with the known ones.
+// compare compares a table of the right result with weft's, allowing the known differences.
 func compare(t *testing.T, trace string, want, got *table) {
 	t.Helper()
 	missing, extra := differences(want, got)

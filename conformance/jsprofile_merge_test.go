@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// mergeProfile merges a trace and a self-profile, which must have a place in it.
+// mergeProfile merges a trace and a self-profile whose position in the trace must be found.
 func mergeProfile(t *testing.T, trace, profile []byte) (*projection, *merge.Placed) {
 	t.Helper()
 	out, job, err := merged(t, trace, profile)
@@ -44,8 +44,8 @@ func merged(t *testing.T, inputs ...[]byte) ([]byte, *merge.Job, error) {
 	return out.Bytes(), job, err
 }
 
-// What the page saw of itself lies, in the trace that Chrome recorded meanwhile, over what Chrome says was going on: every
-// stretch of layout, style and so on begins inside of a slice that is just that. Moved by 3 ms nearly none does.
+// The activity that a page recorded of itself matches the trace that Chrome recorded at the same time: every period of
+// layout, style and so on starts in a slice of that kind. Shifted by 3 ms, hardly any does.
 func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
 	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")
@@ -89,19 +89,20 @@ func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 		all += n
 	}
 	if total["layout"] != 80 || total["style"] != 80 || hits != all {
-		t.Errorf("%d of %d states begin where the trace says so; by state %v", hits, all, total)
+		t.Errorf("%d of %d states start in a matching slice of the trace; by state %v", hits, all, total)
 	}
 	if chance > 5 {
-		t.Errorf("moved by 3 ms still %d do: the test shows nothing", chance)
+		t.Errorf("shifted by 3 ms, %d still match: the test shows nothing", chance)
 	}
 }
 
-// The same recording as a Perfetto trace gives the page the same time origin: with the samples of all V8 profiles, with those
-// of the page's own, and with the pieces of the profiles. With the samples of another one only it says what is missing.
+// The same recording as a Perfetto trace gives the page the same time origin: with the samples of all V8 profiles, with
+// the page's own samples, and with the pieces of the profiles. With another profile's samples only, the message names
+// what is missing.
 func TestSelfProfileInPerfettoTrace(t *testing.T) {
 	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
 	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")
-	const origin = 4_392_129_925_000 // as the JSON trace says
+	const origin = 4_392_129_925_000 // as in the JSON trace
 	for _, c := range []struct {
 		name string
 		opts convert.Options
@@ -134,7 +135,7 @@ func TestSelfProfileInPerfettoTrace(t *testing.T) {
 	}
 }
 
-// covered reports whether a time lies in one of the slices.
+// covered reports whether a time is in one of the slices.
 func covered(list []*slice, ts int64) bool {
 	for _, s := range list {
 		if s.ts <= ts && ts <= s.ts+s.dur {

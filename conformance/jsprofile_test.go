@@ -17,13 +17,13 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// How many self-profiles there are with the right result.
+// Numbers of self-profiles with the right result.
 const (
 	numSelfProfileCases = 13
 	numSelfProfiles     = 8
 )
 
-// selfProfileResult is the part of a self-profile's result about the trace; the rest is about reports.
+// selfProfileResult is the part of a self-profile's result for the trace; the rest is for reports.
 type selfProfileResult struct {
 	TimeOriginNs int64              `json:"timeOriginNs"`
 	IntervalNs   int64              `json:"intervalNs"`
@@ -49,7 +49,7 @@ func (s *selfProfileSlice) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[]any{&s.Name, &s.Start, &s.Dur, &s.Depth})
 }
 
-// TestSelfProfileCases holds the traces made of small self-profiles against the right result, slice by slice.
+// TestSelfProfileCases compares the traces made from small self-profiles with the right result, slice by slice.
 func TestSelfProfileCases(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "jsprofile", "cases", "*.expected.json"))
 	if err != nil || len(paths) != numSelfProfileCases {
@@ -60,14 +60,14 @@ func TestSelfProfileCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := readSelfProfileResult(t, path)
 			if len(want.Slices) != want.SlicesCount {
-				t.Fatalf("the result has %d slices, and says %d", len(want.Slices), want.SlicesCount)
+				t.Fatalf("the result has %d slices instead of %d", len(want.Slices), want.SlicesCount)
 			}
 			checkSelfProfile(t, recording.Read(t, filepath.Join(filepath.Dir(path), name+".json")), want)
 		})
 	}
 }
 
-// TestSelfProfiles does the same for recordings, of which the result has totals only.
+// TestSelfProfiles compares recordings, whose results have totals only.
 func TestSelfProfiles(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "jsprofile", "real", "*.expected.json"))
 	if err != nil || len(paths) != numSelfProfiles {
@@ -94,7 +94,7 @@ func readSelfProfileResult(t *testing.T, path string) *selfProfileResult {
 	return want
 }
 
-// checkSelfProfile converts a self-profile and holds the trace against the right result.
+// checkSelfProfile converts a self-profile and compares the trace with the right result.
 func checkSelfProfile(t *testing.T, input []byte, want *selfProfileResult) {
 	t.Helper()
 	output, _ := convertTrace(t, input, convert.Options{})
@@ -103,7 +103,7 @@ func checkSelfProfile(t *testing.T, input []byte, want *selfProfileResult) {
 		t.Fatal(err)
 	}
 	got := &selfProfileResult{
-		TimeOriginNs: want.TimeOriginNs, IntervalNs: want.IntervalNs, // not in the trace, but the lengths are made with them
+		TimeOriginNs: want.TimeOriginNs, IntervalNs: want.IntervalNs, // not in the trace, but the lengths depend on them
 		SplitNs: map[string]int64{},
 	}
 	for _, s := range p.slices {
@@ -136,7 +136,7 @@ func checkSelfProfile(t *testing.T, input []byte, want *selfProfileResult) {
 	}
 }
 
-// level is the number of enclosing slices on the same track, those without length included.
+// level returns the number of enclosing slices on the same track, including those without length.
 func (s *slice) level() (n int) {
 	for p := s.parent; p != nil; p = p.parent {
 		n++
@@ -144,8 +144,8 @@ func (s *slice) level() (n int) {
 	return n
 }
 
-// weftNumbers adds up what weft itself says in the arguments of a self-profile: on the state track the number of samples
-// and where the stacks of collections come from, on instants the length of gaps.
+// weftNumbers adds up weft's own arguments in a self-profile: on the state track the number of samples and the origins
+// of the stacks of collections, on instants the length of gaps.
 func weftNumbers(t *testing.T, packets []*pb.TracePacket) (samples int, counters map[string]int64, gaps int64) {
 	t.Helper()
 	all, err := events(packets)
@@ -160,7 +160,8 @@ func weftNumbers(t *testing.T, packets []*pb.TracePacket) (samples int, counters
 	}
 	counters = map[string]int64{}
 	for i := range all {
-		for key, n := range weftArgs(t, &all[i]) {
+		for key, entry := range weftEntries(t, &all[i]) {
+			n := entry.GetIntValue()
 			switch onStates := states[all[i].track()]; {
 			case key == "length_ns":
 				gaps += n
@@ -174,26 +175,7 @@ func weftNumbers(t *testing.T, packets []*pb.TracePacket) (samples int, counters
 	return samples, counters, gaps
 }
 
-// weftArgs returns the integers in the dictionary of what weft itself says.
-func weftArgs(t *testing.T, e *timed) map[string]int64 {
-	t.Helper()
-	numbers := map[string]int64{}
-	for _, a := range e.event.GetDebugAnnotations() {
-		if name, err := argName(e, a); err != nil || name != "weft" {
-			continue
-		}
-		for _, entry := range a.GetDictEntries() {
-			key, err := argName(e, entry)
-			if err != nil {
-				t.Fatal(err)
-			}
-			numbers[key] = entry.GetIntValue()
-		}
-	}
-	return numbers
-}
-
-// checkWeights checks the stack samples: their weights are nanoseconds, and together the time that is covered.
+// checkWeights checks that the stack samples weigh nanoseconds that add up to the covered time.
 func checkWeights(t *testing.T, packets []*pb.TracePacket, covered int64) {
 	t.Helper()
 	var sum uint64

@@ -10,18 +10,18 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// difference is a number of rows in which weft's result differs from a table on purpose.
+// difference is a number of rows in which weft's result intentionally differs from a table.
 type difference struct {
 	trace          string // name of the case or recording
 	table          string
-	missing, extra int // rows that only the table has, and that only weft's output has
+	missing, extra int // rows only in the table, and only in weft's output
 	reason         string
 }
 
 // knownDifferences are all differences between weft's results and the tables. docs/conformance.md has the same list.
 var knownDifferences = []difference{}
 
-// knownDifference returns the difference that is expected; its zero value if there should be none.
+// knownDifference returns the expected difference, or its zero value.
 func knownDifference(trace, table string) difference {
 	for _, d := range knownDifferences {
 		if d.trace == trace && d.table == table {
@@ -31,7 +31,7 @@ func knownDifference(trace, table string) difference {
 	return difference{}
 }
 
-// The page for people lists exactly the differences that the tests accept.
+// The documentation lists exactly the differences that the tests accept.
 func TestKnownDifferencesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(recording.Testdata(t), "..", "docs", "conformance.md"))
 	if err != nil {

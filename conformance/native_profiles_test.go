@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestNativeProfilesOnce holds that what weft wrote is read as it is: what was made of profiles is made once, whether their
-// events are still there, as they are with --js-calls off --samples none, or not.
+// TestNativeProfilesOnce checks that reading weft's own output makes nothing of profiles a second time, whether it
+// still has their events, as with --js-calls off --samples none, or not.
 func TestNativeProfilesOnce(t *testing.T) {
 	for _, f := range recording.In(t, "perfetto") {
 		t.Run(f.Name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func placedSlices(t *testing.T, trace []byte) (all []string) {
 	return all
 }
 
-// firstDifference shows the first lines of two lists that differ.
+// firstDifference returns the first lines in which two lists differ.
 func firstDifference(want, got []string) string {
 	for i := range min(len(want), len(got)) {
 		if want[i] != got[i] {
@@ -56,7 +56,7 @@ func firstDifference(want, got []string) string {
 	return "one ends early"
 }
 
-// number returns an argument that is an unsigned integer, 0 for other arguments.
+// number returns an unsigned integer argument, otherwise 0.
 func number(a timeline.Arg) uint64 {
 	switch a.Kind {
 	case timeline.ArgUint:
@@ -67,10 +67,10 @@ func number(a timeline.Arg) uint64 {
 	return 0
 }
 
-// TestPairedProfiles compares the profiles of two recordings of one run, as JSON and as a Perfetto trace. The JSON began
-// later: it has no head of the profile, so that all its samples are displaced by one time, and no nodes from before, so that
-// it knows a part of the samples and stacks only. Its samples must be in the other. The calls are as in DevTools, and begin
-// with a sample; the refined ones begin with the event that they made, and displaced samples are in other events.
+// TestPairedProfiles compares the profiles of two recordings of one run, as JSON and as a Perfetto trace. The JSON
+// started later: it lacks the head of the profile, so all its samples are shifted by the same time, and earlier nodes,
+// so it has only some of the samples and stacks. Its samples must be in the other. DevTools' calls start with a sample
+// and are comparable; refined ones start with the event that made them, and shifted samples are in other events.
 func TestPairedProfiles(t *testing.T) {
 	load := func(name string) (samples map[thread][]stackAt, calls map[thread][]callAt) {
 		return samplesAndCalls(t, recording.Bytes(t, "traces/"+name))
@@ -111,7 +111,7 @@ func TestPairedProfiles(t *testing.T) {
 	}
 }
 
-// thread is a thread by its ids.
+// thread identifies a thread.
 type thread struct {
 	pid int32
 	tid int64
@@ -120,10 +120,10 @@ type thread struct {
 // stackAt is a sample.
 type stackAt struct {
 	ts    timeline.Nanos
-	stack string // frames, the outermost first
+	stack string // frames, outermost first
 }
 
-// callAt is a call: the function and its node, and the index of the sample that began it, -1 if an event did.
+// callAt is a call: the function, its node, and the index of its first sample, -1 if an event started it.
 type callAt struct {
 	ts, dur timeline.Nanos
 	what    string
@@ -175,13 +175,13 @@ func samplesAndCalls(t *testing.T, input []byte) (map[thread][]stackAt, map[thre
 	return samples, calls
 }
 
-// displaced is a time by which samples are apart from others, and how many are.
+// displaced is a shift of samples, and the number of samples with it.
 type displaced struct {
 	by    timeline.Nanos
 	times int
 }
 
-// displacement returns the time by which most samples of a part are off from the whole.
+// displacement returns the shift of most samples of a part from the whole.
 func displacement(whole, part []stackAt) (most displaced) {
 	count := map[timeline.Nanos]int{}
 	for _, p := range part {

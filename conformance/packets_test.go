@@ -23,17 +23,17 @@ const (
 	needsState   = 2
 )
 
-// maxBundle is the size that a compressed bundle may unpack to (perfetto.md 12).
+// maxBundle is the maximum unpacked size of a compressed bundle (perfetto.md 12).
 const maxBundle = 512 << 10
 
-// timed is one track event with what its packet sequence says about it resolved.
+// timed is a track event with its sequence's data resolved.
 type timed struct {
 	ts     int64
 	event  *pb.TrackEvent
 	state  *sequence
 	packet int // index of the packet in the unpacked trace, for messages
 
-	threadNS *int64  // of an instant: the CPU time of the thread, which stands in the packet
+	threadNS *int64  // of an instant: the CPU time of the thread, from the packet
 	extra    []int64 // extra counter values, incremental counters added up
 }
 
@@ -46,15 +46,15 @@ type sequence struct {
 	argTexts   map[uint64]string
 	correlated map[uint64]string
 	defaults   *pb.TrackEventDefaults
-	clocks     map[uint32]*deltaClock // of this sequence; they outlive its intervals
-	clock      uint32                 // of packets that name none
+	clocks     map[uint32]*deltaClock // of this sequence, across its intervals
+	clock      uint32                 // default clock
 	sums       map[uint64]int64       // of incremental counters
 }
 
-// deltaClock is a clock of a sequence on which every packet says how long after the one before it is.
+// deltaClock is a sequence's clock on which every packet has the time since the one before.
 type deltaClock struct{ now, unit int64 }
 
-// clear forgets what was interned, as sequence flag 1 asks for.
+// clear drops interned data, as sequence flag 1 requires.
 func (s *sequence) clear() {
 	*s = sequence{
 		clocks:     s.clocks,
@@ -89,7 +89,7 @@ func unpack(data []byte) ([]*pb.TracePacket, error) {
 	return packets, nil
 }
 
-// bundled returns the contents of a packet that is a compressed bundle, and nil for any other packet.
+// bundled returns the contents of a compressed bundle, or nil for other packets.
 func bundled(packet *pb.TracePacket) (*pb.Trace, error) {
 	var stream io.Reader
 	var err error
@@ -128,11 +128,10 @@ func bundled(packet *pb.TracePacket) (*pb.Trace, error) {
 	return &trace, nil
 }
 
-// events returns all track events of the packets in (timestamp, file) order, the order in which trace_processor sees
-// them (perfetto.md 6).
+// events returns all track events in (timestamp, file) order, in which trace_processor reads them (perfetto.md 6).
 func events(packets []*pb.TracePacket) ([]timed, error) {
 	sequences := map[uint32]*sequence{}
-	tracks, clocks, parents := map[uint64]*pb.TrackDescriptor{}, map[uint64]*pb.TrackDescriptor{}, map[uint64]uint64{} // clocks: by thread
+	tracks, clocks, parents := map[uint64]*pb.TrackDescriptor{}, map[uint64]*pb.TrackDescriptor{}, map[uint64]uint64{} // clocks is by thread
 	var all []timed
 	for i, packet := range packets {
 		if d := packet.GetTrackDescriptor(); d != nil {
@@ -161,7 +160,7 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 		if err := checkEventPacket(packet, ts, state); err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
-		// Interned texts are resolved later, so an event keeps the state of its interval: clear makes new maps, and
+		// Interned texts are resolved later, so an event keeps the state of its interval: clear creates new maps, and
 		// within an interval an id never changes its meaning.
 		snapshot := *state
 		e := timed{ts: ts, event: event, state: &snapshot, packet: i, threadNS: packet.WeftThreadTime}
@@ -189,7 +188,7 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 	return all, nil
 }
 
-// eventOf returns the event of a packet, nil if it has no event. The event of an idle thread is in a field of its own.
+// eventOf returns the event of a packet, or nil. The event of an idle thread is in a separate field.
 func eventOf(packet *pb.TracePacket) *pb.TrackEvent {
 	return cmp.Or(packet.GetTrackEvent(), packet.GetWeftIdle())
 }
@@ -209,8 +208,8 @@ func checkEventPacket(packet *pb.TracePacket, ts int64, state *sequence) error {
 	return nil
 }
 
-// time returns the time of a packet, 0 if it has none. Events are in trace time or on a clock of the sequence that counts
-// from packet to packet (perfetto.md 4).
+// time returns the time of a packet, or 0. Events are in trace time or on a clock of the sequence that counts from
+// packet to packet (perfetto.md 4).
 func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
 	id := s.clock
 	if packet.TimestampClockId != nil {
@@ -221,13 +220,13 @@ func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
 	}
 	clock := s.clocks[id]
 	if clock == nil {
-		return 0, fmt.Errorf("no snapshot explains clock %d", id)
+		return 0, fmt.Errorf("no snapshot defines clock %d", id)
 	}
 	clock.now += int64(packet.GetTimestamp()) * clock.unit
 	return clock.now, nil
 }
 
-// snapshot sets the clocks of the sequence. They must show the time of the trace, in another unit.
+// snapshot sets the clocks of the sequence, which must show trace time in another unit.
 func (s *sequence) snapshot(m *pb.ClockSnapshot) error {
 	trace := uint64(0)
 	for _, c := range m.GetClocks() {
@@ -252,7 +251,7 @@ func (s *sequence) snapshot(m *pb.ClockSnapshot) error {
 	return nil
 }
 
-// update takes over what a packet changes in its sequence: flags first, then defaults, then interned data.
+// update applies a packet to its sequence: flags first, then defaults, then interned data.
 func (s *sequence) update(packet *pb.TracePacket) error {
 	if packet.GetSequenceFlags()&stateCleared != 0 {
 		s.clear()
@@ -301,7 +300,7 @@ func define(table map[uint64]string, iid uint64, text string) error {
 	return nil
 }
 
-// text returns an interned or inline text; the empty text if neither is there.
+// text returns an interned or inline text, or "".
 func text(table map[uint64]string, iid uint64, inline string) (string, error) {
 	if iid != 0 {
 		interned, ok := table[iid]
@@ -311,7 +310,7 @@ func text(table map[uint64]string, iid uint64, inline string) (string, error) {
 		inline = interned
 	}
 	if !utf8.ValidString(inline) {
-		return "", fmt.Errorf("text %q is no UTF-8", inline)
+		return "", fmt.Errorf("text %q is not UTF-8", inline)
 	}
 	return inline, nil
 }
@@ -342,7 +341,7 @@ func (t *timed) track() uint64 {
 	return t.state.defaults.GetTrackUuid()
 }
 
-// extraCounters returns the uuids of the extra counters, the event's, or the defaults of the sequence.
+// extraCounters returns the uuids of the extra counters, from the event or the defaults of the sequence.
 func (t *timed) extraCounters() []uint64 {
 	if uuids := t.event.GetExtraCounterTrackUuids(); len(uuids) > 0 {
 		return uuids
@@ -350,7 +349,7 @@ func (t *timed) extraCounters() []uint64 {
 	return t.state.defaults.GetExtraCounterTrackUuids()
 }
 
-// threadTime returns the value of the thread-time counter that an event carries.
+// threadTime returns the value of the thread-time counter in an event.
 func (t *timed) threadTime(tracks map[uint64]*track) (ns int64, ok bool, err error) {
 	if t.threadNS != nil {
 		return *t.threadNS, true, nil

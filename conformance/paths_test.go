@@ -14,15 +14,15 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// What the ways to the output differ in. 0 is the default budget, with which these inputs stay in memory.
+// Budgets and workers with different code paths. 0 is the default budget, with which these inputs stay in memory.
 var (
 	pathBudgets = []int64{0, 2_000_000, smallestMemory}
 	pathWorkers = []int{1, 2, 3}
 	pathCodecs  = []pftrace.Compression{pftrace.Uncompressed, pftrace.Zlib, pftrace.Zstd}
 )
 
-// pathInputs returns traces that are read in blocks (of 1 MiB) and written in several segments (of 32,768 records). That
-// reading in blocks takes place is tested where it can be seen, in package chromejson.
+// pathInputs returns traces that are read in blocks (of 1 MiB) and written in several segments (of 32,768 records).
+// Package chromejson tests that they are read in blocks.
 func pathInputs(t *testing.T) map[string][]byte {
 	t.Helper()
 	path := recording.Path(t, "traces/node/node-v24-all-node_trace.json")
@@ -33,8 +33,8 @@ func pathInputs(t *testing.T) map[string][]byte {
 	return map[string][]byte{recording.Name(path): recording.Read(t, path), "pytorch": pytorch.Bytes()}
 }
 
-// However the work is divided, between goroutines and between memory and disk, the bytes are the same as from one goroutine that
-// keeps everything in memory. Any two of a budget, a number of workers and a codec occur together.
+// However the work is divided between goroutines, and between memory and disk, the bytes are the same as from one
+// goroutine that keeps everything in memory. Any two of a budget, a number of workers and a codec occur together.
 func TestAllPathsGiveTheSameBytes(t *testing.T) {
 	recording.NeedAll(t, "converts large traces in many ways")
 	for name, input := range pathInputs(t) {
@@ -63,7 +63,7 @@ func TestAllPathsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-// hasSegments fails the test if there are not several segments, or if the smaller budgets keep everything in memory.
+// hasSegments fails the test if there is only one segment, or if the smaller budgets keep everything in memory.
 func hasSegments(t *testing.T, input []byte) {
 	t.Helper()
 	tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -99,7 +99,7 @@ func sameBytes(t *testing.T, input, want []byte, opts convert.Options) {
 	folderIsEmpty(t, opts.TempDir)
 }
 
-// A trace of compact packets says what one of plain packets says, and is smaller: read again, both give the same bytes.
+// A trace of compact packets is smaller than one of plain packets and equivalent: read again, both give the same bytes.
 func TestCompactPacketsSayTheSame(t *testing.T) {
 	for name, input := range pathInputs(t) {
 		t.Run(name, func(t *testing.T) {

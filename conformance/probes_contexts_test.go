@@ -16,9 +16,9 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// TestPresContexts holds what presentation contexts cost against a sweep over the slices of the right result: each moment of
-// a thread belongs to the innermost layout slice around it. It holds for probe lines, and for the Perfetto traces made of
-// them, attributed before or not.
+// TestPresContexts compares the costs of presentation contexts with a sweep over the slices of the right result: each
+// moment of a thread belongs to the innermost enclosing layout slice. It does so for probe lines, and for Perfetto
+// traces made from them, attributed before or not.
 func TestPresContexts(t *testing.T) {
 	for _, name := range []string{"dtrace-seed", "dtrace-layout", "bpftrace17-json", "bpftrace17-unsorted"} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
 	if err := json.Unmarshal(expected, &result); err != nil {
 		t.Fatal(err)
 	}
-	pids := map[int64]int64{} // of threads
+	pids := map[int64]int64{} // by thread
 	for _, row := range result.Probes {
 		pids[int64(row[2].(float64))] = int64(row[1].(float64))
 	}
@@ -99,7 +99,7 @@ func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
 		slices.Sort(edges)
 		for i := 1; i < len(edges); i++ {
 			innermost := -1
-			for k, s := range all { // of nested slices the later in the list is the inner one
+			for k, s := range all { // the later of nested slices is the inner one
 				if s.start <= edges[i-1] && s.end >= edges[i] {
 					innermost = k
 				}
@@ -112,8 +112,8 @@ func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
 	return costs
 }
 
-// The phase of a layout probe says what kind of work its slice is, declared or not; a slice that is only called like one is
-// other work.
+// The phase of a layout probe determines the kind of work of its slice, declared or not; a slice with only the name of
+// one is other work.
 func TestPhaseCategories(t *testing.T) {
 	const lines = `#probelines 1
 #probe a:layout-start presctx:ptr phase:enum(paint,reflow,frameCon) key=presctx,phase

@@ -10,12 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// numOddTexts is the number of calls with odd texts, with which the recorded program begins one of its scenarios. One more
-// call has a pointer that cannot be read; DTrace loses it.
+// numOddTexts is the number of calls with odd texts at the start of a scenario of the recorded program. One more call
+// has an unreadable pointer; DTrace loses it.
 const numOddTexts = 30
 
-// TestFormsOfProbeLines holds that one program recorded in several forms comes out the same: as text with all bytes escaped, as
-// tuples by two versions of bpftrace, and as DTrace prints texts. The tracers keep 63, 63, 1,023 and 255 bytes of a text.
+// TestFormsOfProbeLines checks that several forms of recordings of one program give the same result: text with all
+// bytes escaped, tuples by two versions of bpftrace, and DTrace's texts. The tracers keep 63, 63, 1,023 and 255 bytes
+// of a text.
 func TestFormsOfProbeLines(t *testing.T) {
 	for tid, all := range calls(t, "bpftrace17-text-rx") {
 		if len(all) < numOddTexts {
@@ -38,8 +39,8 @@ func TestFormsOfProbeLines(t *testing.T) {
 	}
 }
 
-// calls returns the functions of JavaScript in a recording by thread: depth, name and arguments of each, texts cut to what
-// all tracers keep.
+// calls returns the JavaScript functions in a recording by thread: depth, name and arguments of each, with texts
+// truncated to what all tracers keep.
 func calls(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	p, _ := mustProject(t, recording.Bytes(t, "traces/probes/"+name+".probelines"), convert.Options{})
@@ -59,7 +60,7 @@ func calls(t *testing.T, name string) map[string][]string {
 	return all
 }
 
-// cutText cuts a text to fewer bytes than any tracer keeps, and leaves out a character that it cuts.
+// cutText truncates a text to fewer bytes than any tracer keeps, at a character boundary.
 func cutText(text string) string {
 	const most = 56
 	if len(text) <= most {

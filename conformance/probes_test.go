@@ -16,14 +16,14 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// How many files of probe lines there are with the right result.
+// Numbers of files of probe lines with the right result.
 const (
 	numProbeCases      = 29
 	numProbeRecordings = 22
 )
 
-// probeResult is the part of the result of a file of probe lines about the trace; the rest is about reports. Slices and instants
-// are [name, startNs, endNs, depth, tid, flags, args] and [name, ns, tid, flags, args].
+// probeResult is the part of a result for the trace; the rest is for reports. Slices and instants are [name, startNs,
+// endNs, depth, tid, flags, args] and [name, ns, tid, flags, args].
 type probeResult struct {
 	Slices   []json.RawMessage `json:"slices"`
 	Instants []json.RawMessage `json:"instants"`
@@ -33,7 +33,7 @@ type probeResult struct {
 	Losses   [][2]int64        `json:"losses"`  // ns, lost
 }
 
-// TestProbeCases holds the traces made of small files of probe lines against the right result.
+// TestProbeCases compares the traces made from small files of probe lines with the right result.
 func TestProbeCases(t *testing.T) {
 	paths := probeResults(t, "cases/*.expected.json", numProbeCases)
 	for _, path := range paths {
@@ -47,7 +47,7 @@ func TestProbeCases(t *testing.T) {
 	}
 }
 
-// TestProbeRecordings does the same for what bpftrace and DTrace have recorded.
+// TestProbeRecordings compares recordings of bpftrace and DTrace.
 func TestProbeRecordings(t *testing.T) {
 	for _, path := range probeResults(t, "real/*.expected.json.gz", numProbeRecordings) {
 		name := strings.TrimSuffix(filepath.Base(path), ".expected.json.gz")
@@ -66,7 +66,7 @@ func probeResults(t *testing.T, pattern string, count int) []string {
 	return paths
 }
 
-// checkProbes converts probe lines and holds the trace against the right result.
+// checkProbes converts probe lines and compares the trace with the right result.
 func checkProbes(t *testing.T, input, expected []byte) {
 	t.Helper()
 	want := &probeResult{}
@@ -115,7 +115,7 @@ func checkProbes(t *testing.T, input, expected []byte) {
 	checkThreadNames(t, want.Threads, names)
 }
 
-// firing is what the arguments of a slice or instant say.
+// firing is the arguments of a slice or instant.
 type firing struct {
 	probe string
 	tid   int64
@@ -185,7 +185,7 @@ func encode(t *testing.T, row ...any) json.RawMessage {
 	return text
 }
 
-// compareRows compares rows in any order, after bringing their JSON into one form.
+// compareRows compares rows in any order, after normalizing their JSON.
 func compareRows(t *testing.T, what string, want, got []json.RawMessage) {
 	t.Helper()
 	if diff := cmp.Diff(normalRows(t, want), normalRows(t, got)); diff != "" {
@@ -201,9 +201,9 @@ const (
 	sliceColumns = 7
 )
 
-// normalRows sorts rows and brings their JSON into one form. The depth of slices without length is left out: what starts when
-// the slice around it ends is inside of it by the right result, and after it in a Perfetto trace, where ends come before
-// begins.
+// normalRows sorts rows and normalizes their JSON. It drops the depth of slices without length: a slice that starts
+// when the enclosing slice ends is inside it in the right result, and after it in a Perfetto trace, where end events
+// come first.
 func normalRows(t *testing.T, rows []json.RawMessage) []string {
 	t.Helper()
 	var all []string
@@ -246,7 +246,7 @@ func addPair(pairs map[string]*probePair, r firing, dur int64) {
 	}
 }
 
-// checkPairs compares the pairs of a recording; the results of cases have none.
+// checkPairs compares the pairs of a recording; results of cases have none.
 func checkPairs(t *testing.T, want [][]any, got map[string]*probePair) {
 	t.Helper()
 	for _, row := range want {
@@ -268,7 +268,7 @@ func checkPairs(t *testing.T, want [][]any, got map[string]*probePair) {
 	}
 }
 
-// checkThreadNames compares the names of threads with records; others have no track. Some results do not say names.
+// checkThreadNames compares the names of threads with records; others have no track. Some results lack names.
 func checkThreadNames(t *testing.T, want [][]any, got map[[2]string]string) {
 	t.Helper()
 	named := map[[2]string]bool{}

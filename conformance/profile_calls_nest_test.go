@@ -12,12 +12,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// onLanes are the calls that lie on lanes beside their thread: those that DevTools leaves out of its tree (leftOutOf), as
-// they end after the event in which they began. 84 events of this thread do not nest among each other either.
+// onLanes are the numbers of calls in lanes next to their thread: calls that DevTools drops from its tree (leftOutOf)
+// because they end after the event in which they started. 84 events of this thread do not nest either.
 var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4}
 
-// TestSampledRecordings converts every recording whose calls are made of samples, but for Chrome JSON, verifies the result, and holds that
-// the calls nest: on their own thread, and but for known ones on no lane beside it.
+// TestSampledRecordings converts every recording with calls made from samples, except Chrome JSON, verifies the result,
+// and checks that the calls nest on their own thread, and except for known ones without lanes.
 func TestSampledRecordings(t *testing.T) {
 	for _, folder := range []string{"cpuprofile", "jsprofile", "node", "perfetto"} {
 		for _, f := range recording.In(t, folder) {
@@ -44,7 +44,7 @@ func TestSampledRecordings(t *testing.T) {
 	}
 }
 
-// TestSamplesDoNotChangeCalls holds that calls and states are the same, whatever becomes of the samples they are made of.
+// TestSamplesDoNotChangeCalls checks that calls and states do not depend on the form of the samples.
 func TestSamplesDoNotChangeCalls(t *testing.T) {
 	recording.NeedAll(t, "converts recordings in six ways")
 	for _, name := range []string{"chrome/chrome-devtools-small.json", "cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-small.json"} {

@@ -30,8 +30,8 @@ func TestProfileCallTraces(t *testing.T) {
 	})
 }
 
-// TestProfileCallFiles compares the calls of .cpuprofile files with DevTools', except for the pseudo functions, which are states in
-// weft's traces. So the own time of a call around a garbage collection is not comparable.
+// TestProfileCallFiles compares the calls of .cpuprofile files with DevTools', except for pseudo functions, which are
+// states in weft's traces; the self time of a call around a garbage collection is therefore not comparable.
 func TestProfileCallFiles(t *testing.T) {
 	compare := func(t *testing.T, input, expected []byte) {
 		var want callThread
@@ -68,8 +68,8 @@ func TestProfileCallFiles(t *testing.T) {
 	})
 }
 
-// fileOfChunks makes a .cpuprofile of a trace that has one profile: its table is about the profile alone, and in a trace
-// calls end by other rules.
+// fileOfChunks makes a .cpuprofile from a trace with one profile: its table describes only the profile, and calls in a
+// trace end by other rules.
 func fileOfChunks(t *testing.T, trace []byte) []byte {
 	t.Helper()
 	var in struct {
@@ -113,11 +113,11 @@ func fileOfChunks(t *testing.T, trace []byte) []byte {
 	return file
 }
 
-// leftOutOf are the calls of traces that the trace engine has in no tree.
+// leftOutOf are the numbers of calls that the trace engine drops from its trees.
 var leftOutOf = map[string]int{"node-v24-all-node_trace": 4}
 
-// lostTime are the samples of JavaScript of which no call shows the innermost function, by process and thread: the table
-// of testdata/conformance/profile-calls/README.md.
+// lostTime is the table of testdata/conformance/profile-calls/README.md: the samples of JavaScript whose innermost
+// function no call shows, by process and thread.
 var lostTime = map[string][]string{
 	"chrome-array-tiny":              {"27138/27138: 149 samples, 21142 µs; lost 0, 0 µs"},
 	"chrome-devtools-tiny":           {"26809/26809: 162 samples, 19648 µs; lost 0, 0 µs"},
@@ -178,8 +178,8 @@ type treeNode struct {
 	Children []treeNode `json:"children"`
 }
 
-// TestProfileCallTrees holds how events nest equal to the tree of DevTools. Calls are given as events before the
-// others here, because which samples would make them is not known; at a full tie the first one is outside.
+// TestProfileCallTrees compares the nesting of events with DevTools' tree. Calls are given as events before the others,
+// because the samples that would make them are unknown; at a full tie the first one is outside.
 func TestProfileCallTrees(t *testing.T) {
 	path := filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "trees", "trees.json")
 	var trees []struct {
@@ -222,7 +222,7 @@ func TestProfileCallTrees(t *testing.T) {
 	}
 }
 
-// treeOf returns the slices of threads directly in another one, with all in them.
+// treeOf returns the slices directly within another one, with their descendants.
 func treeOf(p *projection, parent *slice, depth int64) []treeNode {
 	var nodes []treeNode
 	for _, s := range p.slices {

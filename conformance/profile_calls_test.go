@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// How many inputs there are whose calls are known.
+// Numbers of inputs with known calls.
 const (
 	numCallCases   = 27
 	numCallFuzz    = 100
@@ -34,11 +34,11 @@ const (
 	numCallTraces  = 7
 	numCallTrees   = 10
 
-	leftOutOfCases, leftOutOfFuzz = 2, 2 // calls that the trace engine has in no tree
+	leftOutOfCases, leftOutOfFuzz = 2, 2 // calls that the trace engine drops from its trees
 )
 
-// call is a row of the tables of calls, in microseconds. Depth and Self are the place in the tree of events and calls; a
-// call that the trace engine left out of its tree has none.
+// call is a row of the tables of calls, in microseconds. Depth and Self give its position in the tree of events and
+// calls; a call dropped by the trace engine has none.
 type call struct {
 	Name         string
 	TS, Dur      int64
@@ -48,10 +48,10 @@ type call struct {
 	SampleIndex  int64
 	Depth, Self  int64
 	InTree       bool
-	Start        int64 // before time 0, of a call that is shown from there on; otherwise 0
+	Start        int64 // the real start of a call clamped to time 0, otherwise 0
 }
 
-// UnmarshalJSON reads a row. Tables of profiles that stand alone have no last column: all their calls are in the tree.
+// UnmarshalJSON reads a row. Tables of separate profiles lack the last column: all their calls are in the tree.
 func (c *call) UnmarshalJSON(row []byte) error {
 	c.InTree = true
 	return json.Unmarshal(row, &[]any{
@@ -67,7 +67,7 @@ type callThread struct {
 	Calls     []call `json:"calls"`
 }
 
-// callForms are the ways of converting that must give the same bytes.
+// callForms are forms of conversion that must give the same bytes.
 var callForms = []convert.Options{{Workers: 1}, {Workers: 2}, {Workers: 1, Memory: smallestMemory}}
 
 // convertCalls converts an input in all forms, verifies the output and returns it.
@@ -87,7 +87,7 @@ func convertCalls(t *testing.T, input []byte, opts convert.Options) ([]byte, *co
 	return output, report
 }
 
-// callsOf reads the calls of a trace, by thread. They are the slices for which weft says which node they show.
+// callsOf reads the calls of a trace by thread. They are the slices with a node in weft's arguments.
 func callsOf(t *testing.T, output []byte) []callThread {
 	t.Helper()
 	p, err := project(output)
@@ -102,14 +102,14 @@ func callsOf(t *testing.T, output []byte) []callThread {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := map[*slice]int64{} // the time of the slices directly in one
+	inside := map[*slice]int64{} // total time of direct children
 	for _, s := range p.slices {
 		if s.parent != nil {
 			inside[s.parent] += max(s.dur, 0)
 		}
 	}
 	var threads []callThread
-	next := 0 // of the projected slices, which come in the order of their events
+	next := 0 // index into the projected slices, in the order of their events
 	for i := range all {
 		if !all[i].starts() {
 			continue
@@ -131,7 +131,7 @@ func callsOf(t *testing.T, output []byte) []callThread {
 	return threads
 }
 
-// weftEntries returns what weft itself adds to an event.
+// weftEntries returns weft's additions to an event.
 func weftEntries(t *testing.T, e *timed) map[string]*pb.DebugAnnotation {
 	t.Helper()
 	entries := map[string]*pb.DebugAnnotation{}
@@ -150,7 +150,7 @@ func weftEntries(t *testing.T, e *timed) map[string]*pb.DebugAnnotation {
 	return entries
 }
 
-// colorOfCall returns the correlation id of a call, "" if its color depends on its name (perfetto.md 6.3).
+// colorOfCall returns the correlation id of a call, or "" if its color depends on its name (perfetto.md 6.3).
 func colorOfCall(s *slice) string {
 	arg := func(name string) string {
 		if i, ok := s.args.index[name]; ok {
@@ -220,7 +220,7 @@ func threadOf(t *testing.T, threads *[]callThread, on *track) *callThread {
 	return &(*threads)[len(*threads)-1]
 }
 
-// idOf returns the number of a process or thread, 0 if it has a name only.
+// idOf returns the number of a process or thread, or 0.
 func idOf(t *testing.T, text string) int64 {
 	t.Helper()
 	if strings.HasPrefix(text, "str:") {
@@ -233,19 +233,19 @@ func idOf(t *testing.T, text string) int64 {
 	return id
 }
 
-// knownPlaces has the number of calls at another place in the tree than in the engine's, and why. The calls
-// themselves are equal everywhere.
+// knownPlaces has the numbers of calls whose position in the tree differs from the engine's, with reasons. The calls
+// themselves are always equal.
 var knownPlaces = map[string]int{
-	// At one time the engine keeps calls in the order in which they were made. weft puts longer ones outside: so a call that
-	// the engine leaves out, because it was made inside of a shorter event that begins with it, is in the tree.
+	// For calls with the same start, the engine keeps the order of creation. weft puts longer ones outside: so a call
+	// that the engine drops, because it was made inside a shorter event with the same start, is in the tree.
 	"f0027": 2,
 	"f0201": 2,
-	// The engine counts in floating milliseconds: 4081/1000*1000 is more than 4081, so that two calls at 4081 µs seem to begin
-	// after the event that has just their span, and are not outside of it.
+	// The engine counts in floating-point milliseconds: 4081/1000*1000 is more than 4081, so that two calls at 4081 µs
+	// seem to start after the event with exactly their span, and are not outside it.
 	"f0240": 2,
 }
 
-// The page for people names the traces in which places differ, and how many do.
+// The documentation names the traces with such differences and their numbers.
 func TestKnownPlacesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(recording.Testdata(t), "..", "docs", "conformance.md"))
 	if err != nil {
@@ -263,13 +263,13 @@ func TestKnownPlacesAreDocumented(t *testing.T) {
 	}
 }
 
-// place is where a call is in the tree. Of what is not in it depth and own time mean nothing.
+// place is the position of a call in the tree. For calls outside it, depth and self time mean nothing.
 type place struct {
 	Depth, Self int64
 	InTree      bool
 }
 
-// split sorts calls and takes their places off them.
+// split sorts calls and separates their places.
 func split(calls []call) (sorted []call, places []place) {
 	sorted = slices.Clone(calls)
 	slices.SortStableFunc(sorted, func(a, b call) int {
@@ -288,9 +288,9 @@ func split(calls []call) (sorted []call, places []place) {
 	return sorted, places
 }
 
-// compareCalls holds the calls of a trace equal to a table: every column, and but for the known ones their places in the
-// tree. Those that the engine leaves out of the tree, because they end after what they begin in, are on lanes in weft's
-// trace. It returns how many these are.
+// compareCalls compares the calls of a trace with a table: every column and, except for known differences, the
+// positions in the tree. Calls that the engine drops from the tree, because they end after the enclosing event, are in
+// lanes in weft's trace. It returns their number.
 func compareCalls(t *testing.T, name string, expected, output []byte) (leftOut int) {
 	t.Helper()
 	var want struct{ Threads []callThread }
@@ -328,7 +328,7 @@ func compareCalls(t *testing.T, name string, expected, output []byte) (leftOut i
 	return leftOut
 }
 
-// callTables calls fn for every table in a folder of the conformance data, of which there must be count.
+// callTables calls fn for every table in a folder of the conformance data and checks their number.
 func callTables(t *testing.T, folder string, count int, fn func(t *testing.T, name, dir string, expected []byte)) {
 	t.Helper()
 	dir := filepath.Join(recording.Testdata(t), "conformance", "profile-calls", folder)
@@ -342,8 +342,8 @@ func callTables(t *testing.T, folder string, count int, fn func(t *testing.T, na
 	}
 }
 
-// TestProfileCallCases converts hand-made and random traces and compares their calls, one by one, with those that the
-// trace engine of DevTools makes.
+// TestProfileCallCases converts handmade and random traces and compares their calls, one by one, with the calls
+// that DevTools' trace engine finds.
 func TestProfileCallCases(t *testing.T) {
 	for _, c := range []struct {
 		folder          string
@@ -362,7 +362,8 @@ func TestProfileCallCases(t *testing.T) {
 	}
 }
 
-// TestProfileCallRefined compares the calls of both rules with those worked out by hand: lines of name, begin and duration.
+// TestProfileCallRefined compares the calls of both rules with manually derived ones: lines of name, start and
+// duration.
 func TestProfileCallRefined(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "refined", "*.txtar"))
 	if err != nil || len(paths) != numCallRefined {
@@ -387,8 +388,8 @@ func TestProfileCallRefined(t *testing.T) {
 	}
 }
 
-// A trace whose samples start before time 0 has the calls of the same trace at a later time: all of them that end after 0, from there
-// on, with their real start as an argument.
+// A trace whose samples start before time 0 has the calls of the same trace at a later time that end after 0, clamped
+// to 0, with their real start as an argument.
 func TestCallsBeforeZero(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "fuzz", "f????.json"))
 	if err != nil || len(paths) != numCallFuzz {
@@ -456,7 +457,7 @@ func TestCallsBeforeZero(t *testing.T) {
 	}
 }
 
-// spans writes calls as lines of name, begin and duration, sorted.
+// spans formats calls as sorted lines of name, start and duration.
 func spans(calls []call) []string {
 	var all []string
 	for _, c := range calls {

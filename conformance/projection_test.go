@@ -8,7 +8,7 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// unfinished is the duration of a slice that never ends.
+// unfinished is the duration of a slice without an end.
 const unfinished = -1
 
 // slice is one slice or instant of a trace.
@@ -18,11 +18,11 @@ type slice struct {
 	instant  bool
 	name     string
 	category string
-	parent   *slice // the slice below it on the stack of its track
+	parent   *slice // the enclosing slice
 	args     argList
 	flows    []flowEnd
 
-	complete bool // it is one event, and ends by itself
+	complete bool // a single event with a duration
 
 	threadTS, threadEnd       int64
 	hasThreadTS, hasThreadEnd bool
@@ -44,7 +44,7 @@ type value struct {
 	v     float64
 }
 
-// projection is what a trace says, in the terms of the tables.
+// projection is a trace in the terms of the tables.
 type projection struct {
 	tracks   map[uint64]*track
 	slices   []*slice // in the order of their starts
@@ -52,7 +52,7 @@ type projection struct {
 	counters []value
 }
 
-// project reads a Perfetto trace as weft writes it. Whatever would be dropped, misread or ambiguous is an error.
+// project reads a Perfetto trace written by weft. Anything that would be dropped, misread or ambiguous is an error.
 func project(data []byte) (*projection, error) {
 	packets, err := unpack(data)
 	if err != nil {
@@ -76,7 +76,7 @@ func project(data []byte) (*projection, error) {
 	return p, err
 }
 
-// add takes in one event.
+// add adds one event.
 func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
 	uuid := t.track()
 	home := p.tracks[uuid]
@@ -123,18 +123,18 @@ func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
 	return nil
 }
 
-// starts reports whether an event starts a slice, is a whole one, or is an instant.
+// starts reports whether an event is the start of a slice, a complete one, or an instant.
 func (t *timed) starts() bool {
 	kind := t.event.GetType()
 	return kind == pb.TrackEvent_TYPE_SLICE_BEGIN || kind == pb.TrackEvent_TYPE_INSTANT || t.isComplete()
 }
 
-// isComplete reports whether an event is a whole slice (perfetto.md 6.6).
+// isComplete reports whether an event is a complete slice (perfetto.md 6.6).
 func (t *timed) isComplete() bool {
 	return t.event.Type == nil && t.event.GetLegacyEvent().GetPhase() == 'X'
 }
 
-// checkComplete reports what would make trace_processor drop a complete event, or nest it elsewhere than weft does.
+// checkComplete reports reasons for trace_processor to drop a complete event, or nest it differently from weft.
 func (p *projection) checkComplete(s *slice) error {
 	if s.dur <= 0 || s.track.kind != kindThread {
 		return fmt.Errorf("a complete event of %d ns on a track of kind %v", s.dur, s.track.kind)
@@ -150,7 +150,7 @@ func (p *projection) checkComplete(s *slice) error {
 	return nil
 }
 
-// open makes the slice of a begin event, a complete event or an instant.
+// open adds the slice of a begin event, a complete event or an instant.
 func (p *projection) open(t *timed, home *track) (*slice, error) {
 	s := &slice{track: home, ts: t.ts, dur: unfinished}
 	if t.event.GetType() == pb.TrackEvent_TYPE_INSTANT {
@@ -212,7 +212,7 @@ func (s *slice) attach(t *timed) error {
 	return nil
 }
 
-// count takes in the value of a counter.
+// count adds the value of a counter.
 func (p *projection) count(t *timed, home *track) error {
 	v := value{track: home, ts: t.ts}
 	switch t.event.GetCounterValueField().(type) {
@@ -268,7 +268,7 @@ func (s *slice) depth() int {
 	return depth
 }
 
-// shown returns the slices that the tables have rows for.
+// shown returns the slices with rows in the tables.
 func (p *projection) shown() []*slice {
 	return slices.DeleteFunc(slices.Clone(p.slices), func(s *slice) bool { return s.track.kind == kindLeftOut })
 }

@@ -14,7 +14,7 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The projection is what all conformance tests rest on, so it is tested by itself on traces built by hand.
+// All conformance tests depend on the projection, so it has separate tests with handmade traces.
 
 // handmade returns a trace with one of everything that the projection reads.
 func handmade() []*pb.TracePacket {
@@ -68,7 +68,7 @@ func handmade() []*pb.TracePacket {
 	}
 }
 
-// assigned adds to a process or thread what it is in the input.
+// assigned adds the input's id and name to a process or thread.
 func assigned(uuid uint64, what string, d *pb.TrackDescriptor) *pb.TrackDescriptor {
 	d.Uuid, d.Description = proto.Uint64(uuid), proto.String("In the input: "+what)
 	return d
@@ -159,7 +159,7 @@ func TestProjection(t *testing.T) {
 	}
 }
 
-// What a reader of the trace would drop or misread must not pass the projection.
+// The projection rejects data that a reader of the trace would drop or misread.
 func TestProjectionRefuses(t *testing.T) {
 	tests := map[string]*pb.TracePacket{
 		"undefined name": event(20, &pb.TrackEvent{Type: instant, NameField: &pb.TrackEvent_NameIid{NameIid: 99}}),
@@ -191,7 +191,7 @@ func TestProjectionRefuses(t *testing.T) {
 	}
 }
 
-// Which of two overlapping slices is on the lane is not compared, anything else is.
+// The comparison ignores only which of two overlapping slices is in the lane.
 func TestDifferences(t *testing.T) {
 	const header = "kind\tpid\ttid\tts_ns\tdur_ns\tdepth\tname\tcategory\tthread_ts_ns\tthread_dur_ns\n"
 	want := header + "thread\t1\t1\t0\t10\t0\ta\t\t\t\noverflow\t1\t1\t5\t10\t\tb\t\t\t\nthread\t1\t1\t20\t1\t0\tc\t\t\t\n"

@@ -20,10 +20,10 @@ const (
 	randomTraceSize = 200
 )
 
-// smallestMemory is a budget that lets nothing stay in memory that can be spilled.
+// smallestMemory is a budget with which everything that can be spilled is spilled.
 const smallestMemory = 1
 
-// A trace whose slices nest comes out with the same slices at the same depths.
+// A trace with nested slices keeps its slices and their depths.
 func TestNestedTracesKeepTheirStructure(t *testing.T) {
 	for seed := range uint64(randomTraces) {
 		trace := tracegen.Nested(seed, randomTraceSize)
@@ -43,7 +43,7 @@ func TestNestedTracesKeepTheirStructure(t *testing.T) {
 	}
 }
 
-// Whatever slices overlap, cross or coincide: each one comes out with its start, duration and name, on its thread.
+// Slices that overlap, cross or coincide keep their starts, durations, names and threads.
 func TestMisnestedTracesLoseNothing(t *testing.T) {
 	for seed := range uint64(randomTraces) {
 		trace := tracegen.Misnested(seed, randomTraceSize)
@@ -63,7 +63,7 @@ func TestMisnestedTracesLoseNothing(t *testing.T) {
 	}
 }
 
-// wantSlices and gotSlices write slices in one form; depth only if it is determined.
+// wantSlices and gotSlices format slices; with depth only if it is determined.
 func wantSlices(trace tracegen.Trace, withDepth bool) []string {
 	var all []string
 	for _, s := range trace.Slices {
@@ -110,8 +110,8 @@ func inputs(t *testing.T) map[string][]byte {
 	return all
 }
 
-// However little memory there is: what is spilled to disk and merged gives the same bytes. That something is spilled at
-// all shows when there is no folder for it.
+// With any memory budget, data that is spilled to disk and merged gives the same bytes. Without a temporary folder, the
+// smallest budget fails, which shows that it spills.
 func TestSpillingGivesTheSameBytes(t *testing.T) {
 	for name, input := range inputs(t) {
 		t.Run(name, func(t *testing.T) {

@@ -21,14 +21,14 @@ const (
 	maxProjected = 64 << 20
 )
 
-// tally counts what an input holds, as encoding/json sees it, and weft's expected output.
+// tally counts the contents of an input, read with encoding/json, and weft's expected output.
 type tally struct {
-	slices   int // events that make one slice or instant: X, B, b, S, i, I, R, n, p, and T with an id
+	slices   int // events that become one slice or instant: X, B, b, S, i, I, R, n, p, and T with an id
 	counters int // numeric members of the args of C
-	flowEnds int // t, f and flow_in: each can make one arrow
+	flowEnds int // t, f and flow_in: each can become one arrow
 }
 
-// inputEvent is an event as far as the tally needs it.
+// inputEvent is the part of an event that the tally needs.
 type inputEvent struct {
 	Ph     string                     `json:"ph"`
 	Dur    json.RawMessage            `json:"dur"`
@@ -39,8 +39,8 @@ type inputEvent struct {
 	Args   map[string]json.RawMessage `json:"args"`
 }
 
-// TestEveryRecording converts all recordings that can be found and holds the result against a count of the input's
-// events by phase: every event that makes a slice is a slice of the output, or is counted as lost under a name.
+// TestEveryRecording converts all available recordings and compares the result with counts of the input's events by
+// phase: every event that is a slice becomes a slice of the output, or is counted as lost by a problem.
 func TestEveryRecording(t *testing.T) {
 	for _, f := range recording.Every(t, "chrome", "node", "damaged", "pytorch") {
 		if otherFormats.MatchString(f.Name) {
@@ -58,7 +58,7 @@ func TestEveryRecording(t *testing.T) {
 	}
 }
 
-// otherFormats matches the damaged recordings in other formats than Chrome's.
+// otherFormats matches damaged recordings in formats other than Chrome's.
 var otherFormats = regexp.MustCompile(`/cut60pct-`)
 
 // convertLarge converts and verifies a recording whose projection would take too much memory.
@@ -123,7 +123,7 @@ func problems(report *convert.Report, names ...string) int {
 	return n
 }
 
-// count reads an input with encoding/json, up to where it is damaged.
+// count reads an input with encoding/json, up to any damage.
 func count(input []byte) tally {
 	var t tally
 	d := json.NewDecoder(bytes.NewReader(input))
@@ -154,7 +154,7 @@ func count(input []byte) tally {
 	return t
 }
 
-// events counts the elements of an event list whose opening bracket was read. It returns false where the list is cut.
+// events counts the elements of an event list after its opening bracket; false if the list is truncated.
 func (t *tally) events(d *json.Decoder) bool {
 	for d.More() {
 		var e inputEvent

@@ -12,17 +12,17 @@ import (
 	"testing"
 )
 
-// row is the cells of one row of a table, not escaped.
+// row is the unescaped cells of one row of a table.
 type row []string
 
-// table is one table of testdata/conformance/chrome-json/README.md. It is a multiset: the order of rows means nothing.
+// table is one table of testdata/conformance/chrome-json/README.md. It is a multiset: the order of rows has no meaning.
 type table struct {
 	name    string
 	columns []string
 	rows    []row
 }
 
-// columnsOf holds the columns of each table.
+// columnsOf are the columns of each table.
 var columnsOf = map[string][]string{
 	"slices":   {"kind", "pid", "tid", "ts_ns", "dur_ns", "depth", "name", "category", "thread_ts_ns", "thread_dur_ns"},
 	"flows":    {"out_kind", "out_pid", "out_tid", "out_ts_ns", "out_dur_ns", "out_name", "in_kind", "in_pid", "in_tid", "in_ts_ns", "in_dur_ns", "in_name"},
@@ -37,8 +37,8 @@ var tableNames = []string{"slices", "flows", "counters", "threads", "args"}
 // column returns the index of a column.
 func (t *table) column(name string) int { return slices.Index(t.columns, name) }
 
-// parseTable reads a table as it is stored. If the rows have a column src, rows with trace_processor's mistakes ("tp") are left out
-// and the column is removed.
+// parseTable reads a stored table. If the rows have a column src, it drops rows with trace_processor's mistakes ("tp")
+// and removes the column.
 func parseTable(tb testing.TB, name string, data []byte) *table {
 	tb.Helper()
 	t := &table{name: name, columns: columnsOf[name]}
@@ -108,7 +108,7 @@ func unescape(tb testing.TB, cell string) string {
 	return b.String()
 }
 
-// String returns the row as it would be stored, for messages and as a key.
+// String returns the stored form of the row, for messages and as a key.
 func (r row) String() string {
 	var b strings.Builder
 	for i, cell := range r {
@@ -143,7 +143,7 @@ func needsEscape(c rune) bool { return c < 0x20 || c == 0x7f || c == '\\' }
 
 var replacementRun = regexp.MustCompile("\uFFFD+")
 
-// normalize rewrites the cells of a table so that rows that count as equal are equal texts.
+// normalize rewrites the cells of a table so that equivalent rows have equal texts.
 func (t *table) normalize() {
 	kinds := []int{t.column("kind"), t.column("out_kind"), t.column("in_kind")}
 	for _, r := range t.rows {
@@ -155,7 +155,7 @@ func (t *table) normalize() {
 		switch t.name {
 		case "slices":
 			if i := t.column("thread_dur_ns"); r[i] == "0" {
-				r[i] = "" // proto cannot tell them apart
+				r[i] = "" // proto cannot distinguish them
 			}
 		case "counters":
 			r[t.column("value")] = normalizeReal(r[t.column("value")])
@@ -173,7 +173,7 @@ func (t *table) normalize() {
 	}
 }
 
-// normalizeReal writes a number so that equal doubles are equal texts.
+// normalizeReal formats a number so that equal doubles have equal texts.
 func normalizeReal(cell string) string {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -182,7 +182,7 @@ func normalizeReal(cell string) string {
 	return formatReal(v)
 }
 
-// table makes one of the tables of a projection.
+// table returns one of the tables of a projection.
 func (p *projection) table(name string) *table {
 	t := &table{name: name, columns: columnsOf[name]}
 	switch name {
@@ -234,7 +234,7 @@ func (s *slice) row() row {
 	return row{s.track.kind, s.track.pid, s.track.tid, integer(s.ts), integer(s.dur), depth, s.name, s.category, threadTS, threadDur}
 }
 
-// threads lists the threads that have slices, and the processes that have something else but no such thread.
+// threads lists the threads with slices, and the processes without such threads that have other data.
 func (p *projection) threads() []row {
 	byID := map[[2]string]row{}
 	hasThread := map[string]bool{}
@@ -267,7 +267,7 @@ func (p *projection) threads() []row {
 
 func integer(v int64) string { return strconv.FormatInt(v, 10) }
 
-// differences compares two tables and returns the rows that are missing and those that are too many.
+// differences compares two tables and returns the missing and the extra rows.
 func differences(want, got *table) (missing, extra []string) {
 	want.normalize()
 	got.normalize()
@@ -281,7 +281,7 @@ func differences(want, got *table) (missing, extra []string) {
 	return placeDifferences(want, got)
 }
 
-// multisetDifference returns the keys that only want has, and those that only got has, sorted.
+// multisetDifference returns the sorted keys that are only in want, and only in got.
 func multisetDifference(want, got []string) (missing, extra []string) {
 	count := map[string]int{}
 	for _, k := range want {
@@ -311,8 +311,8 @@ func keys(rows []row) []string {
 	return all
 }
 
-// baseRows returns the rows of the slices table without what depends on which of two overlapping slices is moved to a
-// lane: no depth, and one kind for a thread and its lanes.
+// baseRows returns the rows of the slices table without the values that depend on which of two overlapping slices is in
+// a lane: without depth, and with one kind for a thread and its lanes.
 func baseRows(t *table) []row {
 	rows := make([]row, len(t.rows))
 	for i, r := range t.rows {
@@ -330,8 +330,8 @@ func baseRow(t *table, r row) row {
 	return base
 }
 
-// placeDifferences compares kind and depth of slices that are equal otherwise. An empty depth in want is not compared,
-// nor are slices that overlap a slice on a lane of their thread, in either table.
+// placeDifferences compares kind and depth of otherwise equal slices. It ignores empty depths in want, and slices that
+// overlap a slice in a lane of their thread, in either table.
 func placeDifferences(want, got *table) (missing, extra []string) {
 	lanes := map[[2]string][]interval{}
 	for _, t := range []*table{want, got} {
@@ -342,13 +342,13 @@ func placeDifferences(want, got *table) (missing, extra []string) {
 			}
 		}
 	}
-	places := map[string][]row{} // of got, by base row
+	places := map[string][]row{} // rows of got, by base row
 	for _, r := range got.rows {
 		k := baseRow(got, r).String()
 		places[k] = append(places[k], r)
 	}
 	kind, depth := want.column("kind"), want.column("depth")
-	for _, anyDepth := range []bool{false, true} { // exact rows first, so that they are not used up by empty depths
+	for _, anyDepth := range []bool{false, true} { // exact rows first, before empty depths match them
 		for _, r := range want.rows {
 			if (r[depth] == "") != anyDepth {
 				continue

@@ -10,7 +10,7 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The kinds of tracks and slices, as the tables call them.
+// Kinds of tracks and slices in the tables.
 const (
 	kindThread   = "thread"
 	kindOverflow = "overflow"
@@ -18,23 +18,23 @@ const (
 	kindProcess  = "process"
 	kindGlobal   = "global"
 	kindCounter  = "counter" // has no rows in the slices table
-	kindLeftOut  = ""        // a track of weft's own that no table shows
+	kindLeftOut  = ""        // one of weft's own tracks, which no table shows
 )
 
-// maxAncestors is the deepest hierarchy of tracks that trace_processor accepts (perfetto.md 5).
+// maxAncestors is trace_processor's limit for the hierarchy of tracks (perfetto.md 5).
 const maxAncestors = 100
 
 // track is one described track.
 type track struct {
 	kind        string
-	pid, tid    string // as the tables write them; empty if the track has none
+	pid, tid    string // as in the tables; empty if the track has none
 	name        string
 	processName string
 	threadName  string
 	counter     *pb.CounterDescriptor
 }
 
-// descriptors holds the track descriptors of a trace while tracks are made of them.
+// descriptors are the track descriptors of a trace by uuid.
 type descriptors map[uint64]*pb.TrackDescriptor
 
 // describe returns the tracks of a trace by uuid.
@@ -61,7 +61,7 @@ func describe(packets []*pb.TracePacket) (map[uint64]*track, error) {
 	return tracks, nil
 }
 
-// track finds the kind of a track and the process and thread that it belongs to.
+// track returns a track with its kind, process and thread.
 func (all descriptors) track(d *pb.TrackDescriptor) (*track, error) {
 	home, err := all.home(d)
 	if err != nil {
@@ -83,7 +83,7 @@ func (all descriptors) track(d *pb.TrackDescriptor) (*track, error) {
 	return t, nil
 }
 
-// home returns the nearest thread or process among a track and its ancestors, nil if there is none.
+// home returns the nearest thread or process among a track and its ancestors, or nil.
 func (all descriptors) home(d *pb.TrackDescriptor) (*pb.TrackDescriptor, error) {
 	for range maxAncestors {
 		if d.GetThread() != nil || d.GetProcess() != nil {
@@ -111,7 +111,7 @@ func (all descriptors) process(pid int32) (*pb.TrackDescriptor, error) {
 	return nil, fmt.Errorf("process %d is not described", pid)
 }
 
-// kindOf returns the kind of a track by where it is and how it is called (testdata/conformance/chrome-json/README.md,
+// kindOf returns the kind of a track according to its position and name (testdata/conformance/chrome-json/README.md,
 // "Computing the same", 3 and 6).
 func kindOf(d, home *pb.TrackDescriptor) string {
 	name := d.GetName()
@@ -124,7 +124,7 @@ func kindOf(d, home *pb.TrackDescriptor) string {
 		if d.GetThread() != nil {
 			return kindThread
 		}
-		return kindLeftOut // weft puts nothing on the track of a process itself
+		return kindLeftOut // weft adds no events to the track of a process itself
 	case name == "Thread state", name == "Other events", name == "Clock sync", strings.HasSuffix(name, " objects"):
 		return kindLeftOut
 	case home.GetThread() != nil:
@@ -137,11 +137,11 @@ func kindOf(d, home *pb.TrackDescriptor) string {
 	return kindAsync
 }
 
-// inTheInput is the description of a process or thread whose id in the trace is assigned (docs/formats/perfetto.md).
+// inTheInput matches the description of a process or thread with an assigned id (docs/formats/perfetto.md).
 var inTheInput = regexp.MustCompile(`^In the input: (?:(?:pid|tid) (-?[0-9]+|"(?:[^"\\]|\\.)+")(?:, named (".*"))?|called (".*"))$`)
 
-// original returns the id and the name of a process or thread as the input wrote them, if its description marks the id in the trace
-// as assigned. A process or thread whose id is a text has that text as its name.
+// original returns the id and the name of a process or thread in the input, if its description marks its id as
+// assigned. A process or thread with a text as id has that text as its name.
 func original(description string) (id, name string, assigned bool) {
 	m := inTheInput.FindStringSubmatch(description)
 	if m == nil {
@@ -159,7 +159,7 @@ func original(description string) (id, name string, assigned bool) {
 	return unquote(m[1]), unquote(m[2]), true
 }
 
-// originalPid returns a process id as the input wrote it, and the process's name if it is one of the input.
+// originalPid returns the process id in the input, and the process's name if the input has one.
 func originalPid(d *pb.TrackDescriptor) (pid, name string) {
 	if pid, name, assigned := original(d.GetDescription()); assigned {
 		return pid, name
@@ -167,8 +167,8 @@ func originalPid(d *pb.TrackDescriptor) (pid, name string) {
 	return strconv.FormatInt(int64(d.GetProcess().GetPid()), 10), d.GetProcess().GetProcessName()
 }
 
-// originalTid returns a thread id as the input wrote it, and the thread's name. The main thread of a process with the pid
-// 0 or a text has the id of its process.
+// originalTid returns the thread id in the input, and the thread's name. The main thread of a process whose pid is 0 or
+// a text has the id of its process.
 func originalTid(d *pb.TrackDescriptor, pid string) (tid, name string) {
 	tid, name, assigned := original(d.GetDescription())
 	switch {

@@ -19,15 +19,15 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Guards of speed that do not depend on the machine: how often memory is allocated for an event more. What is allocated
-// once, or for every block and segment, does not count: the same work is done on a shorter and on a longer input, and
-// the difference is divided by the number of events that the longer one has more.
+// Machine-independent guards of speed: the number of memory allocations per additional event. Allocations that happen
+// once, or per block and segment, do not count: the same work is done on a shorter and a longer input, and the
+// difference is divided by the difference in events.
 
 // allocInput is a trace in two lengths.
 type allocInput struct {
 	name        string
 	short, long []byte
-	events      int64 // that long has more
+	events      int64 // that long has in addition
 }
 
 // allocInputs returns a recording of Chrome and its first third, and generated traces.
@@ -57,18 +57,18 @@ func pyTorch(t *testing.T, size int64) []byte {
 	return b.Bytes()
 }
 
-// firstEvents returns a trace of the first events of a recording, which are all in about size bytes.
+// firstEvents returns a trace with the first events of a recording, about size bytes long.
 func firstEvents(t *testing.T, trace []byte, size int) []byte {
 	t.Helper()
-	const border = "},\n{" // Chrome writes one event a line
+	const border = "},\n{" // Chrome writes one event per line
 	end := bytes.LastIndex(trace[:size], []byte(border))
 	if end < 0 {
-		t.Fatal("the recording has not one event a line")
+		t.Fatal("the recording does not have one event per line")
 	}
 	return slices.Concat(trace[:end], []byte("}]}"))
 }
 
-// allocations returns how often fn allocates, in all goroutines, once what it reuses is there.
+// allocations returns the number of allocations of fn in all goroutines, after a first call that fills caches.
 func allocations(t *testing.T, fn func() error) (objects int64) {
 	t.Helper()
 	for range 2 {
@@ -81,7 +81,7 @@ func allocations(t *testing.T, fn func() error) (objects int64) {
 	return objects
 }
 
-// scanAll reads every event of a trace with the scanner: keys, and values as they are.
+// scanAll reads every event of a trace with the scanner: keys and unconverted values.
 func scanAll(trace []byte) error {
 	_, list, _ := bytes.Cut(trace, []byte(`"traceEvents":`))
 	s := jsonscan.New(bytes.NewReader(list))
@@ -112,7 +112,7 @@ func scanEvent(s *jsonscan.Scanner) {
 	}
 }
 
-// readAll reads a trace into a timeline that nothing is done with.
+// readAll reads a trace into a timeline and discards it.
 func readAll(trace []byte, workers int) error {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log})
@@ -128,17 +128,17 @@ func convertAll(trace []byte, opts convert.Options) error {
 	return err
 }
 
-// events makes a conversion one of the events alone: the functions and stacks of a V8 profile are not events, and packages
-// v8profile and profilecalls guard what a sample costs.
+// events restricts a conversion to events: the functions and stacks of a V8 profile are not events, and packages
+// v8profile and profilecalls guard the cost of samples.
 func events(opts convert.Options) convert.Options {
 	opts.JSCalls, opts.Samples = convert.JSCallsOff, pftrace.NoSamples
 	return opts
 }
 
-// The bounds are at most twice what was measured when they were set. The scanner allocates its window and scratch for
-// escapes, and nothing for an event. What is left of the others are texts that the trace brings along (thread ids that
-// are text, names that are new) and groups of events at one time. On disk, records go through the codecs of runs one by
-// one. A bound that has to grow needs a reason.
+// The limits are at most twice the values measured when they were set. The scanner allocates its window and scratch for
+// escapes, and nothing per event. The other allocations are for texts of the trace (textual thread ids, new names) and
+// for groups of simultaneous events. On disk, records go through the codecs of runs one by one. Raising a limit
+// requires a reason.
 func TestAllocationsPerEvent(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	tests := []struct {
@@ -173,9 +173,10 @@ func TestAllocationsPerEvent(t *testing.T) {
 	}
 }
 
-// Every pass over the records of a trace costs about as much as another one: a further one shows here. Passes are matching of
-// begins and ends, where there are any; nesting, with the binding of flows; the walk that writes; making calls of samples;
-// and what attribution reads. Calls are records that all passes but the first ones see, so that the number is not whole then.
+// All passes over the records of a trace cost about the same, so this test detects an additional one. Passes are:
+// matching of begin and end events, if there are any; nesting, with the binding of flows; the writing walk; making
+// calls from samples; and attribution's reads. Calls are records in all passes but the first ones, so the number is
+// then not whole.
 func TestPassesPerRecord(t *testing.T) {
 	inputs := allocInputs(t)
 	eventsOnly := convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}

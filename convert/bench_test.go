@@ -15,13 +15,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The benchmarks measure whole conversions in memory, of JSON that is not compressed. Each reports how many times as
-// fast it is as encoding/json decoding the same bytes, measured in the same run (x-json). For numbers of one core:
+// The benchmarks measure whole conversions in memory of uncompressed JSON. Each reports its speed relative to
+// encoding/json decoding the same bytes, measured in the same run (x-json). For numbers of one core:
 //
 //	go test -run '^$' -bench Convert -cpu 1 ./convert
 
-// benchInputs names the recordings that are measured. Those that are not in testdata are left out when the folder
-// shared is absent.
+// benchInputs names the measured recordings. Those outside testdata are skipped if the folder shared is missing.
 var benchInputs = []string{
 	"traces/chrome/chrome-devtools-small.json",
 	"traces/chrome/chrome-memory-infra.json",
@@ -64,7 +63,7 @@ func benchmarkInput(b *testing.B, input []byte) {
 		})
 	}
 	b.Run("encoding-json=typed", func(b *testing.B) { benchmarkDecode(b, input, decodeTyped) })
-	if len(input) <= 100<<20 { // it takes many times the size of the input
+	if len(input) <= 100<<20 { // needs many times the memory of the input
 		b.Run("encoding-json=any", func(b *testing.B) { benchmarkDecode(b, input, decodeAny) })
 	}
 }
@@ -79,8 +78,8 @@ func benchmarkDecode(b *testing.B, input []byte, decode func([]byte) error) {
 	}
 }
 
-// benchmarkConvert measures a conversion, with encoding/json before and after it. It compares the fastest runs, because averages of
-// different moments depend on what else the machine does.
+// benchmarkConvert measures a conversion, with encoding/json before and after it. It compares the fastest runs, because
+// averages depend on the load of the machine.
 func benchmarkConvert(b *testing.B, input []byte, opts convert.Options) {
 	baseline := fastestDecode(b, input)
 	best := time.Duration(math.MaxInt64)
@@ -97,7 +96,7 @@ func benchmarkConvert(b *testing.B, input []byte, opts convert.Options) {
 	b.ReportMetric(float64(baseline)/float64(best), "x-json")
 }
 
-// fastestDecode returns the time of the fastest of some decodings with encoding/json.
+// fastestDecode returns the time of the fastest of several decodings with encoding/json.
 func fastestDecode(b *testing.B, input []byte) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 3 {
@@ -110,7 +109,7 @@ func fastestDecode(b *testing.B, input []byte) time.Duration {
 	return best
 }
 
-// header is an event as a careful program would decode it with encoding/json: typed fields, arguments left as they are.
+// header is an event for a careful use of encoding/json: typed fields and raw arguments.
 type header struct {
 	Ph   string          `json:"ph"`
 	Name string          `json:"name"`
@@ -128,8 +127,8 @@ type header struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// decodeTyped walks over an input token by token down to the events and decodes each of them. It keeps no event, which
-// makes it a little faster than a program that does something with them.
+// decodeTyped walks over an input token by token to the events and decodes each. It discards the events, which makes it
+// slightly faster than a program that uses them.
 func decodeTyped(input []byte) error {
 	d := json.NewDecoder(bytes.NewReader(input))
 	if _, err := d.Token(); err != nil { // {

@@ -1,14 +1,14 @@
-// Package convert turns traces of several formats into Perfetto traces. It is what the command weft convert runs, and
+// Package convert turns traces of several formats into Perfetto traces. It implements the command weft convert, and is
 // the place to start for programs that use weft as a library:
 //
 //	report, err := convert.Convert(ctx, out, in, convert.Options{})
 //
-// Convert unpacks gzip, zstd and zip, recognizes the format by the content, reads the events, resolves nesting and flows,
-// and writes the result. Open stops before writing and gives the trace, for programs that want to look at the events;
-// Inspect only says what is in a trace.
+// Convert unpacks gzip, zstd and zip, detects the format by content, reads the events, resolves nesting and flows, and
+// writes the result. Open returns the trace instead of writing it, for programs that read the events; Inspect only
+// reports on a trace.
 //
-// What does not live here: the model of a trace (package trace), contexts and costs (package attribution), flows (package
-// flow), writing a trace that a program made and verifying one (package pftrace); and the work, which is in internal/load.
+// What does not live here: the model of a trace (package trace), contexts and costs (package attribution), flows
+// (package flow), writing and verifying traces (package pftrace), and the implementation (internal/load).
 package convert
 
 import (
@@ -25,25 +25,24 @@ import (
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
 // bytes.
 //
-// An input that cannot be read is an error, which says where in the input it was found; bad data inside a readable
-// input is not, it is counted in the report. When Convert returns an error, dst may hold a part of a trace.
+// Bad data in a readable input is not an error; the report counts it. An unreadable input is an error that states the
+// position. When Convert returns an error, dst may contain a part of a trace.
 //
-// When ctx is done Convert returns its error soon, even if src blocks. That is why src is read in a goroutine, some
-// chunks ahead: when Convert returns before the end of src, after an error most of all, a last Read of src may still be
-// under way.
+// When ctx is done, Convert returns soon, even if src blocks: a goroutine reads src a few chunks ahead. When Convert
+// returns before the end of src, usually with an error, a last Read of src may still be running.
 //
 // Reuse a Converter to convert many traces.
 func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	return new(Converter).Convert(ctx, dst, src, opts)
 }
 
-// A Converter converts one trace after the other. It keeps memory and compressors from one for the next, which are most
-// of the work on a small trace. The zero Converter is ready to use. It must not be used by several goroutines at once.
+// A Converter converts traces one after the other. It reuses memory and compressors, whose setup dominates the
+// conversion of a small trace. The zero Converter is ready to use. It is not safe for concurrent use.
 type Converter struct {
 	packets pfwire.Buffers
 }
 
-// Convert does what the function Convert does, and gives the same bytes.
+// Convert is the function Convert with reuse; its output is the same.
 func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	if opts.KeepPackets && opts.Attribute != nil {
 		return load.KeepPackets(ctx, dst, src, opts, &c.packets)
@@ -59,15 +58,15 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	return t.Report, nil
 }
 
-// Open reads a trace of any format from src and resolves it, for programs that want its events. The trace must be closed;
-// src is not needed any more when Open returns.
+// Open reads a trace of any format from src and resolves it, for programs that read its events. The caller must close
+// the trace; src is not used after Open returns.
 //
-// Options that only concern an output have no effect: Compression, Packets, Samples and KeepPackets. With Attribute the trace
-// holds what attribution adds to an output, as WriteBack says: notes, tracks and facts. To ask for whom the work was done
-// leave it nil and call attribution.Run. Memory and TempDir also hold for what the trace needs while it is open.
+// Options that only concern an output have no effect: Compression, Packets, Samples and KeepPackets. With Attribute,
+// the trace contains what attribution adds to an output, as WriteBack specifies: notes, tracks and facts. For the
+// attribution itself, leave it nil and call attribution.Run. Memory and TempDir also apply to the open trace.
 //
-// Errors are as for Convert: bad data inside a readable input is not an error, it is counted, see trace.Trace.Problems. When
-// ctx is done, Open returns its error soon, and so do loops over what it returned: ctx governs the trace until it is closed.
+// Errors are as for Convert: bad data in a readable input is counted, see trace.Trace.Problems. ctx governs the trace
+// until it is closed: when ctx is done, Open and loops over the trace return soon.
 func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error) {
 	t, err := inspected(ctx, src, opts)
 	if err != nil {
@@ -81,7 +80,7 @@ func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error
 	return tr, nil
 }
 
-// Inspect reads a trace from src as Open does and says what is in it. The report has everything but what concerns an output.
+// Inspect reads a trace from src as Open does and reports on it. The report lacks only what concerns an output.
 func Inspect(ctx context.Context, src io.Reader, opts Options) (*Report, error) {
 	t, err := inspected(ctx, src, opts)
 	if err != nil {
@@ -90,7 +89,7 @@ func Inspect(ctx context.Context, src io.Reader, opts Options) (*Report, error) 
 	return t.Report, t.Close()
 }
 
-// inspected reads a trace, all of whose problems are known.
+// inspected reads a trace and finds all its problems.
 func inspected(ctx context.Context, src io.Reader, opts Options) (*load.Trace, error) {
 	opts.Samples = ""
 	t, err := load.One(ctx, src, opts)

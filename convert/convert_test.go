@@ -62,7 +62,7 @@ func TestConvertIsValid(t *testing.T) {
 	}
 }
 
-// A chunked input gives the same as a whole one.
+// A chunked input gives the same result as a whole one.
 func TestConvertReadsAnyChunks(t *testing.T) {
 	var want, got bytes.Buffer
 	if _, err := convert.Convert(t.Context(), &want, strings.NewReader(smallTrace), convert.Options{}); err != nil {
@@ -98,7 +98,7 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
-// load is convert.Load with a timeline that the test closes.
+// loadText is convert.Load with a timeline that the test closes.
 func loadText(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
 	tb.Helper()
 	tl, report, err := convert.Load(tb.Context(), strings.NewReader(input), opts)
@@ -113,7 +113,7 @@ func TestTimeOffset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first slice would begin before 0.
+	// The first slice would start before 0.
 	if report.Events.Slices != 1 || report.Span.Start != 1000 || report.Lost() != 2 {
 		t.Errorf("%+v %+v %+v", report.Events, report.Span, report.Problems)
 	}
@@ -142,11 +142,11 @@ func TestErrors(t *testing.T) {
 	}
 	_, _, err = loadText(t, smallTrace, convert.Options{From: convert.Format("word")})
 	if !strings.HasPrefix(fmt.Sprint(err), `unknown format "word"; use auto, chrome-json, `) {
-		t.Errorf("a format that does not exist: %v", err)
+		t.Errorf("an unknown format: %v", err)
 	}
 	_, _, err = loadText(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
 	if !errors.Is(err, v8profile.ErrNoNodes) {
-		t.Errorf("no CPU profile: %v", err)
+		t.Errorf("not a CPU profile: %v", err)
 	}
 }
 
@@ -154,7 +154,7 @@ type brokenWriter struct{ err error }
 
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// Cancelling ends a conversion while the input gives nothing.
+// Cancelling ends a conversion while the input blocks.
 func TestCancel(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

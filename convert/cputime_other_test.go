@@ -4,5 +4,5 @@ package convert
 
 import "time"
 
-// cpuTime returns 0: this system does not tell.
+// cpuTime returns 0, because this system does not provide it.
 func cpuTime() time.Duration { return 0 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the CPU time that this process has used, which tells more than the wall time on a busy machine.
+// cpuTime returns the CPU time of this process, which is more meaningful than wall time on a busy machine.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

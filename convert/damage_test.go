@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// damageDocuments has one document of each JSON format, of which damage can say where it is: ‹open› and ‹close› are after
-// the first and before the last bracket of a document, ‹member› is the comma between two of its members, ‹twice› a member
-// that is there already, ‹first›, ‹comma› and ‹last› are in a list of objects where commas may be, ‹text› is in a text and
-// ‹number› is a number of the second object, ‹after› is at the very end.
+// damageDocuments has one document of each JSON format, with marks for damage: ‹open› and ‹close› are after the first
+// and before the last bracket of a document, ‹member› is the comma between two of its members, ‹twice› a member that
+// already exists, ‹first›, ‹comma› and ‹last› are in a list of objects where commas may be, ‹text› is in a text,
+// ‹number› is a number of the second object, and ‹after› is at the very end.
 var damageDocuments = []struct {
 	format   convert.Format
 	document string
@@ -63,9 +63,8 @@ var damageDocuments = []struct {
 	},
 }
 
-// damage is what happens to a document, and the problems of JSON that it makes. Replace fills some of the places; the
-// document ends at cut. Problems are in the order of their names; those that say what is wrong with a value are the format's
-// own.
+// damage is a change to a document, and the JSON problems that it causes. Replace fills some of the marks; the document
+// ends at cut. Problems are in the order of their names; those for values are specific to the format.
 type damage struct {
 	name     string
 	replace  map[string]string
@@ -136,7 +135,7 @@ func (d *damage) apply(document, twice string) string {
 	return document
 }
 
-// TestDamage damages a document of each JSON format in the same ways: the same problems of JSON are counted.
+// TestDamage damages a document of each JSON format in the same ways and expects the same JSON problems.
 func TestDamage(t *testing.T) {
 	for _, d := range damages {
 		for _, format := range damageDocuments {
@@ -162,7 +161,7 @@ func TestDamage(t *testing.T) {
 				slices.Sort(got)
 				want := d.problems
 				if format.format == convert.FormatHAR && d.name == "a number beyond 64 bits" {
-					want = "json_big_integer 1" // there it is an argument, which becomes a double
+					want = "json_big_integer 1" // an argument there, which becomes a double
 				}
 				if got := strings.Join(got, " "); got != want {
 					t.Errorf("problems %q, want %q", got, want)
@@ -172,15 +171,15 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// probeLineProblems are the problems of damages that are others in a line of probes than in a document. A line that is not one
-// whole object is a bad line, as other lines are (probes.md 1); bytes that are not UTF-8 are kept as \xHH (probes.md 3); a line
-// break begins another line.
+// probeLineProblems are the problems of damages that differ in a line of probes. A line that is not one whole object is
+// a bad line, like other lines (probes.md 1); bytes that are not UTF-8 are kept as \xHH (probes.md 3); a newline starts
+// another line.
 var probeLineProblems = map[string]string{
 	"a byte order mark":                "unknown_line 1",
 	"no comma between members":         "bad_line 1",
 	"two commas in a list":             "bad_line 1 unknown_line 1",
 	"no comma in a list":               "bad_line 1",
-	"a key twice":                      "", // of small objects the last value counts
+	"a key twice":                      "", // in small objects the last value counts
 	"bytes that are no UTF-8":          "",
 	"bytes after the end":              "unknown_line 1",
 	"white space after the end":        "unknown_line 1",
@@ -193,9 +192,9 @@ var probeLineProblems = map[string]string{
 	"a member without a value":         "bad_line 1",
 }
 
-// TestDamageOfProbeLines damages one line of the JSON that bpftrace prints. It is another thing than the documents of TestDamage:
-// each line is a small object that is read at once, so what happens to it leaves the other lines alone. What JSON tolerates inside
-// of it counts as in documents.
+// TestDamageOfProbeLines damages one line of bpftrace's JSON. Unlike the documents of TestDamage, each line is a small
+// object that is read at once, so damage does not affect other lines. Deviations from JSON within it count as in
+// documents.
 func TestDamageOfProbeLines(t *testing.T) {
 	const line = `{‹open›"type":"value"‹twice›‹member›"data":[‹first›"P1",2,1,1,0,"p:b"‹comma›"‹text›",‹number›‹last›]‹close›}‹after›`
 	for _, d := range damages {

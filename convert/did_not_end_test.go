@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// unended has slices without end in a task that ends: with no arguments, with some, and with some called weft.
+// unended has slices without end in a task that ends: without arguments, with some, and with some called weft.
 const unended = `[
 	{"ph":"B","name":"around","pid":1,"tid":1,"ts":0},
 	{"ph":"B","name":"plain","pid":1,"tid":1,"ts":1},
@@ -20,7 +20,7 @@ const unended = `[
 	{"ph":"B","name":"text","pid":1,"tid":1,"ts":3,"args":{"weft":{"did_not_end":"says the input"}}},
 	{"ph":"E","name":"around","pid":1,"tid":1,"ts":10}]`
 
-// endings returns, for each slice of a trace, whether it ended, and its arguments.
+// endings returns the arguments of each slice of a trace, and whether it ended.
 func endings(t *testing.T, input []byte) (all []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -51,7 +51,7 @@ func endings(t *testing.T, input []byte) (all []string) {
 	return all
 }
 
-// busyTime returns how long the threads of a trace were busy.
+// busyTime returns the total busy time of a trace's threads.
 func busyTime(t *testing.T, input []byte) (total int64) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -84,8 +84,8 @@ func perfettoOf(t *testing.T, input []byte) []byte {
 	return out.Bytes()
 }
 
-// sayings counts the packets of a trace that mark a slice as not ended: for weft, and for people.
-func sayings(t *testing.T, trace []byte) (typed, args int) {
+// markers counts the packets of a trace that mark a slice as unfinished: for weft, and for viewers.
+func markers(t *testing.T, trace []byte) (typed, args int) {
 	t.Helper()
 	names := map[uint64]string{}
 	editTrace(t, trace, func(p *protos.TracePacket) {
@@ -106,7 +106,7 @@ func sayings(t *testing.T, trace []byte) (typed, args int) {
 	return typed, args
 }
 
-// A slice that did not end is one however often the trace is converted, with the arguments of the input.
+// An unfinished slice stays one, with the arguments of the input, however often the trace is converted.
 func TestDidNotEndAgain(t *testing.T) {
 	input := []byte(unended)
 	want := []string{
@@ -123,13 +123,13 @@ func TestDidNotEndAgain(t *testing.T) {
 			t.Errorf("converted %d times, threads are busy for %d ns", n, got)
 		}
 		input = perfettoOf(t, input)
-		if typed, args := sayings(t, input); typed != 3 || args != 3 {
-			t.Errorf("converted %d times, %d packets and %d arguments say it", n+1, typed, args)
+		if typed, args := markers(t, input); typed != 3 || args != 3 {
+			t.Errorf("converted %d times, %d packets and %d arguments mark it", n+1, typed, args)
 		}
 	}
 }
 
-// A trace of another producer may have an argument of that name: the slice ended, and has its cost.
+// A trace of another producer may have an argument with that name: the slice ended, and has a cost.
 func TestForeignDidNotEnd(t *testing.T) {
 	trace := perfettoOf(t, []byte(`[
 		{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10,"args":{"weft":{"did_not_end":true}}},
@@ -146,8 +146,8 @@ func TestForeignDidNotEnd(t *testing.T) {
 	}
 }
 
-// Where the end that weft wrote is lost again, the slice is one that did not end still, and its arguments say it once, also if
-// they did in a trace of an earlier version of weft, which had no field for it.
+// If the end that weft wrote is lost, the slice is still unfinished and marked once, even in a trace of an earlier
+// version of weft, which had no field for it.
 func TestDidNotEndTwice(t *testing.T) {
 	trace := perfettoOf(t, []byte(`[
 		{"ph":"B","name":"RunTask","pid":1,"tid":1,"ts":0,"args":{"n":1}},
@@ -175,8 +175,8 @@ func TestDidNotEndTwice(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		again := perfettoOf(t, cut)
-		if typed, args := sayings(t, again); typed != 1 || args != 1 {
-			t.Errorf("%d packets and %d arguments say that a slice did not end", typed, args)
+		if typed, args := markers(t, again); typed != 1 || args != 1 {
+			t.Errorf("%d packets and %d arguments mark an unfinished slice", typed, args)
 		}
 		want[0] = "RunTask: did not end true, length 10000, n=1"
 		if got := endings(t, again); !slices.Equal(got, want) {

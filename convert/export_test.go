@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Load is Open for tests that ask the timeline, with a report of what was read.
+// Load is Open for tests that need the timeline, with a report.
 func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
 	t, err := load.One(ctx, src, opts)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// recursion is a profile of main, so many calls of fib in each other, and leaf in the innermost, where two of three samples are.
+// recursion is a profile of main with nested calls of fib, and leaf in the innermost with two of three samples.
 func recursion(levels int) string {
 	var nodes strings.Builder
 	node := func(id int, name string, next string) {
@@ -32,7 +32,7 @@ func recursion(levels int) string {
 		strings.TrimSuffix(nodes.String(), ","), 3+levels)
 }
 
-// drawn returns the complete events that viewers draw: names, colors by which they differ, and levels that they show.
+// drawn returns the complete events that viewers draw: names, differing colors, and the levels that they represent.
 func (v *viewed) drawn() (all []string) {
 	for _, p := range v.packets {
 		e := p.GetTrackEvent()
@@ -52,7 +52,7 @@ func (v *viewed) drawn() (all []string) {
 	return all
 }
 
-// A recursion of more than 40 levels that differ in nothing is one slice for viewers, and for weft the calls that it was.
+// A recursion of more than 40 identical levels is one slice for viewers, and the original calls for weft.
 func TestRecursionIsFolded(t *testing.T) {
 	deep := strings.Repeat(" fib", 93)
 	for _, tt := range []struct {
@@ -64,7 +64,7 @@ func TestRecursionIsFolded(t *testing.T) {
 		{41, convert.Options{Packets: pftrace.Compact}, "main fib ×41 41 fib leaf"},
 		{93, convert.Options{Packets: pftrace.Compact}, "main fib ×93 93 fib leaf"},
 		{93, convert.Options{Packets: pftrace.Compact, JSCalls: convert.JSCallsDevTools}, "main" + deep + " leaf"},
-		{93, convert.Options{Packets: pftrace.Plain}, ""}, // begins and ends
+		{93, convert.Options{Packets: pftrace.Plain}, ""}, // begin and end events
 	} {
 		v := view(t, recursion(tt.levels), tt.opts)
 		if got := strings.Join(v.drawn(), " "); got != tt.want {
@@ -79,8 +79,8 @@ func TestRecursionIsFolded(t *testing.T) {
 	}
 }
 
-// Attribution adds the contexts of the first call to the slice that viewers show as well. They replace earlier ones, and the calls
-// stay what they were.
+// Attribution also adds the contexts of the first call to the slice for viewers, where they replace earlier ones. The
+// calls stay unchanged.
 func TestContextsOfFoldedCalls(t *testing.T) {
 	again := convert.Options{KeepPackets: true, Attribute: &attribution.Options{}}
 	v := view(t, recursion(93), convert.Options{Packets: pftrace.Compact})
@@ -97,7 +97,7 @@ func TestContextsOfFoldedCalls(t *testing.T) {
 	}
 }
 
-// contextsIn returns the notes of attribution on an event.
+// contextsIn returns attribution's notes on an event.
 func contextsIn(e *pb.TrackEvent) (all []string) {
 	for _, a := range e.GetDebugAnnotations() {
 		if a.GetName() == "contexts" {
@@ -107,7 +107,7 @@ func contextsIn(e *pb.TrackEvent) (all []string) {
 	return all
 }
 
-// read returns how many slices of each name weft reads.
+// read returns the number of slices that weft reads, by name.
 func (v *viewed) read(t *testing.T) map[string]int {
 	t.Helper()
 	tr, err := convert.Open(context.Background(), bytes.NewReader(v.bytes), convert.Options{TempDir: t.TempDir()})
@@ -125,7 +125,7 @@ func (v *viewed) read(t *testing.T) map[string]int {
 	return names
 }
 
-// Deep recursions of a recording no longer make its main thread a hundred levels high.
+// Deep recursions in a recording no longer make its main thread a hundred levels deep.
 func TestRecordingIsFolded(t *testing.T) {
 	input, err := os.ReadFile(recording.Path(t, "traces/cpuprofile/cdp-matching-trace.cpuprofile"))
 	if err != nil {
@@ -139,7 +139,7 @@ func TestRecordingIsFolded(t *testing.T) {
 	}
 }
 
-// depth returns how deep complete events nest. Times are counted from packet to packet.
+// depth returns the nesting depth of complete events. Times count from packet to packet.
 func depth(packets []*pb.TracePacket) (deepest int) {
 	now, ends := int64(0), []int64{}
 	for _, p := range packets {

@@ -16,7 +16,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// shownTree returns the rows below processes as a viewer shows them, indented: in the order of their ranks below a parent that asks for it, otherwise by name.
+// shownTree returns the rows below processes as viewers show them, indented: ordered by rank if the parent requires it,
+// otherwise by name.
 func shownTree(t *testing.T, output []byte) (lines []string) {
 	t.Helper()
 	var file protos.Trace
@@ -51,7 +52,7 @@ func shownTree(t *testing.T, output []byte) (lines []string) {
 		})
 		last := "none"
 		for _, row := range rows {
-			if line := strings.Repeat("  ", depth) + tracks[row].GetName(); line != last { // tracks with one name are one row
+			if line := strings.Repeat("  ", depth) + tracks[row].GetName(); line != last { // tracks with the same name form one row
 				last = line
 				lines = append(lines, line)
 			}
@@ -62,7 +63,7 @@ func shownTree(t *testing.T, output []byte) (lines []string) {
 	return lines
 }
 
-// Where a process has many asynchronous tracks, these are in groups, and a conversion of the output has the same ones.
+// The asynchronous tracks of a process with many of them are in groups, which a second conversion preserves.
 func TestGroups(t *testing.T) {
 	var events []string
 	for _, of := range []string{
@@ -111,7 +112,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group and a row beside it may have one name: viewers do not show them as one.
+// A group and a row next to it may have the same name: viewers do not merge them.
 func TestGroupsAreNotMergedWithRows(t *testing.T) {
 	var events []string
 	for i, of := range []string{"cc,benchmark A", "cc,benchmark B", "cc,benchmark C", "v8 D", "v8 E", "v8 F", "v8 G", "navigation Frames"} {
@@ -137,7 +138,7 @@ func TestGroupsAreNotMergedWithRows(t *testing.T) {
 	}
 }
 
-// The members of one counter share their scale, also if the first event has one only, and when the output is converted again.
+// The members of a counter share their scale, even if the first event has only one, and after a second conversion.
 func TestSharedScales(t *testing.T) {
 	input := []byte(`[{"ph":"C","name":"GPU memory","pid":1,"ts":0,"args":{"allocated":2}}, {"ph":"C","name":"GPU memory","pid":1,"ts":1,"args":{"allocated":1,"reserved":5}}, {"ph":"C","name":"load","pid":1,"ts":1,"args":{"x":1}}]`)
 	for range 2 {

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// endless is an input that goes on and on.
+// endless is an input without end.
 type endless struct {
 	next func(i int) []byte
 	rest []byte
@@ -38,8 +38,8 @@ func packets(body func(i int) []byte) func(i int) []byte {
 	return func(i int) []byte { return wire.AppendBytes(nil, schema.Trace_Packet, body(i)) }
 }
 
-// An input that makes more and more of what stays in memory ends with an error, and takes no more than the limit of that and what else a
-// conversion needs.
+// An input with ever more data that must stay in memory ends with an error, and memory is limited to that limit and the
+// other needs of a conversion.
 func TestMemoryOfWhatIsHeld(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	text := strings.Repeat("x", 1000)

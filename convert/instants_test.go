@@ -11,8 +11,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Whatever kind of instant comes more than 512 times at one time, none is dropped by Perfetto, which nests them: the
-// rule of the validator.
+// More than 512 simultaneous instants of any kind survive in Perfetto, which nests them: the rule of the validator.
 func TestManyInstantsAtOneTime(t *testing.T) {
 	kinds := map[string]string{
 		"global":       `{"ph":"i","s":"g","name":"i","ts":5,"pid":1,"tid":1}`,

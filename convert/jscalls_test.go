@@ -19,10 +19,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// twoNodes are the root and a function f that is called by it.
+// twoNodes are the root and a function f that it calls.
 const twoNodes = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
 
-// sampledTimeline lists the calls, states and samples of a trace, one line each: time in µs, track, what.
+// sampledTimeline lists the calls, states and samples of a trace as lines of time in µs, track and description.
 func sampledTimeline(t *testing.T, input string, opts convert.Options) (lines []string, report *convert.Report) {
 	t.Helper()
 	tl, report, err := loadText(t, input, opts)
@@ -53,7 +53,7 @@ func problemCounts(r *convert.Report) string {
 	return strings.Join(all, " ")
 }
 
-// head is the event that begins a profile. By the sampler's account it began 3 µs earlier.
+// head is the head event of a profile. For the sampler it started 3 µs earlier.
 func head(tid, ts int, id, source string) string {
 	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":%d,"ts":%d,"name":"Profile","id":%q,"args":{"data":{"startTime":%d,"source":%q}}}`,
 		tid, ts, id, ts-3, source)
@@ -72,8 +72,8 @@ const (
 		`,"startTime":100,"endTime":130,"samples":[2,2],"timeDeltas":[10,10]}}}}`
 )
 
-// profileCases say what becomes of each profile of a trace: where its calls, states and samples are. The last sample of f
-// ends the call in a trace; the state and the weight of the sample last one more interval.
+// profileCases has the expected tracks of each profile's calls, states and samples. The last sample of f ends the call
+// in a trace; the state and the weight of the sample last one more interval.
 var profileCases = []struct {
 	name     string
 	events   []string
@@ -121,7 +121,7 @@ var profileCases = []struct {
 		}, "profile_not_chosen×1",
 	},
 	{
-		// Its deltas tell that it began 20 µs before its first piece.
+		// According to its deltas it started 20 µs before its first piece.
 		"one without head", []string{mainThread, piece(150, "0x1")}, convert.Options{},
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
 	},
@@ -138,7 +138,7 @@ var profileCases = []struct {
 		}, "profile_without_head×2 profile_not_chosen×2",
 	},
 	{
-		// Two nodes are each other's parents, and nothing describes the last node. The text ends too early.
+		// Two nodes are each other's parents, the last node is undefined, and the text is truncated.
 		"damaged", []string{
 			head(2, 100, "0x1", ""),
 			`{"ph":"P","pid":1,"tid":9,"ts":150,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"nodes":[
@@ -191,7 +191,7 @@ func TestProfilesOfATrace(t *testing.T) {
 	}
 }
 
-// TestChooseProfile lists the profiles of a trace, and refuses to choose one that is not among them.
+// TestChooseProfile lists the profiles of a trace, and rejects an unknown one.
 func TestChooseProfile(t *testing.T) {
 	input := "[" + strings.Join([]string{
 		mainThread, head(1, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(1, 300, "0x2", "Internal"), piece(350, "0x2"),
@@ -217,7 +217,7 @@ func TestChooseProfile(t *testing.T) {
 	}
 }
 
-// manyOnes is a list of a hundred million numbers that never were in memory. It is read ahead, in another goroutine.
+// manyOnes is a list of a hundred million numbers that is never completely in memory. Another goroutine reads it ahead.
 type manyOnes struct{ left atomic.Int64 }
 
 func (m *manyOnes) Read(p []byte) (int, error) {
@@ -230,8 +230,7 @@ func (m *manyOnes) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestProfileTooLarge holds that a profile which does not fit in memory is an error, long before it
-// was read to its end.
+// TestProfileTooLarge checks that a profile which does not fit in memory is an error long before its end is read.
 func TestProfileTooLarge(t *testing.T) {
 	recording.NeedAll(t, "makes a profile beyond the limits")
 	ones := new(manyOnes)
@@ -246,7 +245,7 @@ func TestProfileTooLarge(t *testing.T) {
 	}
 }
 
-// The event index names one event: weft view --event and weft flows --marker take it.
+// An event index identifies one event for weft view --event and weft flows --marker.
 func TestEventIndexesAreUnique(t *testing.T) {
 	for name, input := range map[string]string{
 		"two sampled threads": head(1, 100, "0x1", "Inspector") + "," + piece(101, "0x1") + "," + head(2, 100, "0x2", "Inspector") + "," + piece(102, "0x2"),

@@ -24,7 +24,7 @@ func task(tid int, name string, ts, dur int) string {
 	return fmt.Sprintf(`{"ph":"X","cat":"toplevel","name":%q,"pid":1,"tid":%d,"ts":%d,"dur":%d}`, name, tid, ts, dur)
 }
 
-// Which tasks are long: the outermost of an event loop that take 50 ms or more, and whose end the input has.
+// Long tasks are the outermost tasks of an event loop that take 50 ms or more and have an end in the input.
 func TestLongTasks(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []string
@@ -80,7 +80,7 @@ func convertedWith(t *testing.T, input []byte, opts convert.Options) []byte {
 	return out.Bytes()
 }
 
-// marksOf returns the marks in a trace and all other events, in the order of time.
+// marksOf returns the marks and all other events of a trace in the order of time.
 func marksOf(t *testing.T, data []byte) (marks, others []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
@@ -121,7 +121,7 @@ func marksOf(t *testing.T, data []byte) (marks, others []string) {
 
 var chromeTime = regexp.MustCompile(`"(ts|dur)":(\d+)`)
 
-// slowed returns a recording of Chrome in which everything takes forty times as long.
+// slowed slows a recording of Chrome down by a factor of forty.
 func slowed(data []byte) []byte {
 	return chromeTime.ReplaceAllFunc(data, func(m []byte) []byte {
 		var n int64
@@ -131,8 +131,8 @@ func slowed(data []byte) []byte {
 	})
 }
 
-// Marks change nothing else: attribution, reports, flows and all other events are the same with and
-// without them, in whatever order they are written, read and taken away.
+// Marks change nothing else: attribution, reports, flows and all other events are the same with and without them, in
+// whatever order they are written, read and removed.
 func TestLongTasksChangeNothingElse(t *testing.T) {
 	for _, name := range recording.Some([]string{
 		"traces/chrome/chrome-devtools-small.json.gz", "traces/chrome/chrome-everything-small.json.gz", "traces/firefox/gecko/ff-gecko-small.json.gz",
@@ -162,7 +162,7 @@ func TestLongTasksChangeNothingElse(t *testing.T) {
 			}
 			taken := convertedWith(t, with, convert.Options{NoLongTasks: true})
 			if none, rest := marksOf(t, taken); none != nil || !slices.Equal(rest, others) {
-				t.Errorf("taken away, %d marks are left, and %d other events of %d", len(none), len(rest), len(others))
+				t.Errorf("after removal, %d marks remain, and %d other events of %d", len(none), len(rest), len(others))
 			}
 			if later, _ := marksOf(t, convertedWith(t, without, convert.Options{})); strings.Contains(name, "chrome") && !slices.Equal(later, marks) {
 				t.Errorf("marked later: %q, want %q", later, marks)
@@ -171,7 +171,7 @@ func TestLongTasksChangeNothingElse(t *testing.T) {
 	}
 }
 
-// slicesReport is the report about all slices, by name.
+// slicesReport returns the report about all slices by name.
 func slicesReport(t *testing.T, data []byte) string {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
@@ -186,7 +186,7 @@ func slicesReport(t *testing.T, data []byte) string {
 	return jsonText(t, r)
 }
 
-// withoutOrdinals takes the numbers of events and tracks away, which count the marks as well.
+// withoutOrdinals removes the numbers of events and tracks, which depend on the marks.
 func withoutOrdinals(a answers) answers {
 	for i, c := range a.Contexts {
 		_, a.Contexts[i], _ = strings.Cut(c, " ")
@@ -205,7 +205,7 @@ func withoutOrdinals(a answers) answers {
 
 var ordinals = regexp.MustCompile(`(\b(?:Ordinal|Track|Thread|ID|Event):)\d+`)
 
-// With an attribution, marks are written beside contexts. A trace that is kept packet by packet gets none.
+// With an attribution, marks have contexts. A trace that is copied packet by packet gets no marks.
 func TestLongTasksWithContexts(t *testing.T) {
 	input := []byte("[" + task(1, "RunTask", 0, 80_000) + `,{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":10000,"dur":60000,"args":{"data":{"frame":"F"}}},` +
 		`{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":72000,"dur":5000,"args":{"data":{"frame":"G"}}}]`)
@@ -237,7 +237,7 @@ func TestLongTasksWithContexts(t *testing.T) {
 	}
 }
 
-// ranFor returns the contexts that the last mark names.
+// ranFor returns the contexts named by the last mark.
 func ranFor(t *testing.T, data []byte) (text string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
@@ -272,7 +272,7 @@ func ranFor(t *testing.T, data []byte) (text string) {
 	return text
 }
 
-// More tasks than weft marks are counted, and the same ones are marked with any number of workers.
+// Tasks beyond the limit are counted, and the same ones are marked with any number of workers.
 func TestLongTaskLimit(t *testing.T) {
 	const limit, more = 1 << 16, 3
 	var input bytes.Buffer
@@ -305,7 +305,8 @@ func TestLongTaskLimit(t *testing.T) {
 	}
 }
 
-// A mark names what took longest in its task: the innermost slice of half of it or more, otherwise the longest; and whether the recorder did that work.
+// A mark names the longest part of its task: the innermost slice with at least half of it, otherwise the longest; and
+// whether it is work of the profiler.
 func TestLongestPart(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -25,7 +25,7 @@ func ranks(tb testing.TB, files, bytesEach int) *merge.Job {
 	for i := range files {
 		text := pytorch(tb, uint64(i+1), bytesEach)
 		job.Sources = append(job.Sources, merge.Source{Name: fmt.Sprint("rank", i), Open: func() (io.ReadCloser, error) {
-			return io.NopCloser(struct{ io.Reader }{bytes.NewReader(text)}), nil // read as a file is
+			return io.NopCloser(struct{ io.Reader }{bytes.NewReader(text)}), nil // read like a file
 		}})
 	}
 	return job
@@ -39,7 +39,7 @@ func pytorch(tb testing.TB, seed uint64, size int) []byte {
 	return text.Bytes()
 }
 
-// merged merges the inputs of a job, of which it leaves no trace.
+// merged merges the inputs of a job and discards the result.
 func merged(tb testing.TB, job *merge.Job, opts convert.Options) {
 	tb.Helper()
 	run := *job
@@ -49,8 +49,8 @@ func merged(tb testing.TB, job *merge.Job, opts convert.Options) {
 	}
 }
 
-// BenchmarkMergeRanks merges ranks, a few large ones and many small ones. Each reports how many times as long it takes as converting one file
-// with as many bytes (x-convert), and how much of that is for clues (x-clues).
+// BenchmarkMergeRanks merges ranks, a few large ones and many small ones. Each reports the time relative to converting
+// one file of the same size (x-convert), and the part for clues (x-clues).
 func BenchmarkMergeRanks(b *testing.B) {
 	const size = 32 << 20
 	one := pytorch(b, 1, size)
@@ -84,7 +84,8 @@ func timed(f func()) time.Duration {
 	return time.Since(began)
 }
 
-// TestMemoryOfManyInputs: what is made for one input serves the next one. With blocks and windows of its own each would allocate 9 MB.
+// TestMemoryOfManyInputs checks that inputs reuse each other's memory. With separate blocks and windows each would
+// allocate 9 MB.
 func TestMemoryOfManyInputs(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	few, many := ranks(t, 2, 2<<20), ranks(t, 12, 2<<20)
@@ -97,7 +98,7 @@ func TestMemoryOfManyInputs(t *testing.T) {
 		allocated(few)
 		perInput := (allocated(many) - allocated(few)) / 10
 		t.Logf("%d workers: %d bytes for each input", workers, perInput)
-		if perInput > 6<<20 { // the race detector makes pools lose some of what is put into them
+		if perInput > 6<<20 { // the race detector makes pools drop some entries
 			t.Errorf("%d workers: %d bytes are allocated for the clues of each input", workers, perInput)
 		}
 	}

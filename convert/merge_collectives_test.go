@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/merge"
 )
 
-// rankOf is the recording of a rank whose clock is off by some nanoseconds: it enters each collective when it is done with its work, and
+// rankOf is the recording of a rank with a given clock error: it enters each collective when its work is done, and
 // leaves it soon after all have entered.
 func rankOf(rank int, entered []int64, last []int64, off func(at int64) int64) merge.Source {
 	var b strings.Builder
@@ -29,8 +29,8 @@ func rankOf(rank int, entered []int64, last []int64, off func(at int64) int64) m
 	return textSource(fmt.Sprint("rank", rank), b.String())
 }
 
-// Collectives bound the offsets of a process group of any size: of 200 ranks, whose wall clocks are wrong by up to 5 ms, each lies where it is to
-// be, within a fraction of a millisecond. One whose clock is set in between is named.
+// Collectives determine the offsets of a process group of any size: of 200 ranks with wall clocks wrong by up to 5 ms,
+// each is placed correctly to a fraction of a millisecond. A rank whose clock is set in between is named.
 func TestCollectivesOfManyRanks(t *testing.T) {
 	const ranks, steps = 200, 20
 	const start, step = int64(1_700_000_000_000_000_000), int64(10_000_000)

@@ -22,8 +22,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// chromePage is what Chrome records of a page with a frame in it. Everything that has an id has the same one in every such recording, but
-// for the urls, which have the name.
+// chromePage is Chrome's recording of a page with a frame in it. All ids are the same in every such recording; the urls
+// contain the name.
 func chromePage(name string, at int) string {
 	events := []string{
 		`{"ph":"M","name":"process_name","pid":5,"tid":5,"args":{"name":"Browser"}}`,
@@ -57,7 +57,7 @@ func chromePage(name string, at int) string {
 	return `{"metadata":{"clock-domain":"LINUX_CLOCK_MONOTONIC"},"traceEvents":[` + strings.Join(events, ",\n") + `]}`
 }
 
-// firefoxPage is the same of Firefox: one tab, in which a window is around another one.
+// firefoxPage is the same for Firefox: one tab with nested windows.
 func firefoxPage(t *testing.T, name string, start int64) string {
 	path := recording.Large(t, "conformance/firefox-flows/profiles/01_simple_chain_term.json")
 	text, err := os.ReadFile(path)
@@ -78,7 +78,7 @@ func textSource(name, text string) merge.Source {
 	return merge.Source{Name: name, File: name + ".json", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-// contextCosts returns what the contexts of each type cost, and closes the trace.
+// contextCosts returns the costs of the contexts of each type, and closes the trace.
 func contextCosts(t *testing.T, tr *trace.Trace) map[string][]attribution.Row {
 	t.Helper()
 	defer tr.Close()
@@ -98,7 +98,7 @@ func contextCosts(t *testing.T, tr *trace.Trace) map[string][]attribution.Row {
 	return all
 }
 
-// opened opens a trace, of several inputs if the context has some.
+// opened opens a trace, merged from several inputs if the context has some.
 func opened(t *testing.T, ctx context.Context, text string) *trace.Trace {
 	t.Helper()
 	tr, err := convert.Open(ctx, strings.NewReader(text), convert.Options{})
@@ -108,13 +108,14 @@ func opened(t *testing.T, ctx context.Context, text string) *trace.Trace {
 	return tr
 }
 
-// withoutIDs is rows as they are the same for all recordings of a page: sorted, and without ids. Isolates are left out: they share one row.
+// withoutIDs returns rows in a form common to all recordings of a page: sorted, and without ids. It drops isolates,
+// which share one row.
 func withoutIDs(rows ...attribution.Row) (texts []string) {
 	for _, r := range rows {
 		if r.ID == "(unattributed)" || r.Name == "garbage collector and compiler" {
 			continue
 		}
-		name, _, _ := strings.Cut(strings.TrimSuffix(r.Name, "@second"), " @") // an input event has its time
+		name, _, _ := strings.Cut(strings.TrimSuffix(r.Name, "@second"), " @") // input events have a time
 		r.ID, r.Name, r.Parent, r.Members = "", name, "", nil
 		texts = append(texts, fmt.Sprintf("%+v", r))
 	}
@@ -122,8 +123,8 @@ func withoutIDs(rows ...attribution.Row) (texts []string) {
 	return texts
 }
 
-// Two recordings whose contexts have the same ids, in processes with the same pids, share none of them, neither on the timeline of the merge nor in
-// its output: each context costs what it costs alone. Inputs of one process share all.
+// Two recordings whose contexts have the same ids, in processes with the same pids, share none of them, neither on the
+// merged timeline nor in its output: each context has the costs of its own recording. Inputs of one process share all.
 func TestMergedContexts(t *testing.T) {
 	recordings := map[string][2]string{
 		"chrome":  {chromePage("first", 0), chromePage("second", 500_000)},
@@ -176,8 +177,8 @@ func TestMergedContexts(t *testing.T) {
 	}
 }
 
-// An event that is dispatched says when it happened on the clock of its recording. It is of the same input wherever that was moved: in a merge,
-// in its output, in a merge of that, and with an offset for a single recording.
+// A dispatched event has its time on the clock of its recording. It keeps its input event wherever it is shifted: in a
+// merge, in its output, in a merge of that, and with an offset for a single recording.
 func TestMovedDispatches(t *testing.T) {
 	const events = `[
 		{"ph":"b","name":"EventTiming","cat":"devtools.timeline","id":"0x5","ts":60000,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":13}}},

@@ -27,7 +27,7 @@ const (
 		{"timestamp":20,"stackId":0},{"timestamp":30}]}`
 )
 
-// mergeTexts merges inputs, which are texts, and gives the last one an offset if that is not nil.
+// mergeTexts merges textual inputs, with an offset for the last one if it is not nil.
 func mergeTexts(t *testing.T, offset *timeline.Nanos, texts ...string) (*convert.Report, []byte) {
 	t.Helper()
 	job := &merge.Job{Options: merge.Options{Reference: -1}}
@@ -48,7 +48,7 @@ func mergeTexts(t *testing.T, offset *timeline.Nanos, texts ...string) (*convert
 	return report, out.Bytes()
 }
 
-// dumpLines are the events of a trace as text, sorted.
+// dumpLines returns the events of a trace as sorted lines.
 func dumpLines(t *testing.T, data []byte) []string {
 	t.Helper()
 	tl, _, err := loadText(t, string(data), convert.Options{})
@@ -67,7 +67,8 @@ func dumpLines(t *testing.T, data []byte) []string {
 	return lines
 }
 
-// TestMergePagesOfSeveralTraces: the profiles of a file are in the processes of their pages, which may be in several traces.
+// TestMergePagesOfSeveralTraces checks that the profiles of a file are in the processes of their pages, possibly in
+// several traces.
 func TestMergePagesOfSeveralTraces(t *testing.T) {
 	const (
 		traceOfP = `[{"ph":"R","name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"https://example.org/p"}}},
@@ -96,7 +97,7 @@ func TestMergePagesOfSeveralTraces(t *testing.T) {
 	}
 }
 
-// mergedSamples lists the samples of a trace that was merged with a self-profile: thread, counter and weight of each.
+// mergedSamples lists the samples of a trace merged with a self-profile: thread, counter and weight of each.
 func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline.Timeline, report *convert.Report) {
 	t.Helper()
 	report, out := mergeTexts(t, new(timeline.Nanos), trace, selfProfile)
@@ -116,8 +117,8 @@ func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline
 	return lines, tl, report
 }
 
-// A trace has one description of its samples. Samples of a self-profile weigh nanoseconds if the trace has no others, and count as
-// one each otherwise, whether the trace is JSON or Perfetto.
+// A trace has one description of its samples. Samples of a self-profile weigh nanoseconds if the trace has no others,
+// and otherwise count as one each, both for JSON and for Perfetto traces.
 func TestMergedSamplesWeighWhatIsDescribed(t *testing.T) {
 	perfetto := func(trace string) string {
 		var out bytes.Buffer

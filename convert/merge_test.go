@@ -19,10 +19,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// errBroken is what fails in tests.
+// errBroken is the error of failing inputs.
 var errBroken = errors.New("broken")
 
-// rankSource is a recording with one event of the wall clock's time; failAt says which opening of it fails, 0: none.
+// rankSource is a recording with one event on the wall clock; its failAt-th opening fails, 0: none.
 func rankSource(name string, pid, failAt int) merge.Source {
 	opened := 0
 	text := fmt.Sprintf(`[{"ph":"X","name":"step","pid":%d,"tid":1,"ts":1000000000000000,"dur":5,"args":{"k":%d}}]`, pid, pid)
@@ -47,7 +47,7 @@ func convertMerged(ctx context.Context, dst io.Writer, job *merge.Job, opts conv
 	return t.Report, nil
 }
 
-// openMerged returns the trace that the inputs of a job become.
+// openMerged returns the merged trace of a job's inputs.
 func openMerged(t *testing.T, job *merge.Job) *trace.Trace {
 	t.Helper()
 	loaded, err := load.Many(t.Context(), job, convert.Options{})
@@ -67,7 +67,8 @@ func mergeSources(keepGoing bool, sources ...merge.Source) (*merge.Job, []byte, 
 	return job, out.Bytes(), err
 }
 
-// An input that fails when its events are read, for the third time, is left out as one that fails before: nothing of it is in the output.
+// An input that fails when its events are read, the third time, is skipped like one that fails before: nothing of it is
+// in the output.
 func TestMergeKeepsGoing(t *testing.T) {
 	a, c := rankSource("a", 1, 0), rankSource("c", 3, 0)
 	_, want, err := mergeSources(true, a, c)
@@ -84,7 +85,7 @@ func TestMergeKeepsGoing(t *testing.T) {
 			t.Errorf("%d: failed: %v", failAt, job.Failed)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%d: the output is not that of the others alone", failAt)
+			t.Errorf("%d: the output differs from the one of the other inputs alone", failAt)
 		}
 	}
 	if _, _, err := mergeSources(false, a, rankSource("b", 2, 3), c); !errors.Is(err, errBroken) {

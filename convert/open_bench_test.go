@@ -12,9 +12,9 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// BenchmarkOpen opens traces and loops over their events: the Perfetto trace that weft makes of a JSON trace, as it writes files and
-// without compression. x-json is how many times the CPU time of the JSON that takes, system included. Both are measured in turns, and
-// the fastest of each count. For one core:
+// BenchmarkOpen opens traces and loops over their events: the Perfetto trace that weft makes from a JSON trace, as a
+// file and without compression. x-json is the CPU time, including system time, relative to the JSON. Both are measured
+// alternately, and the fastest of each counts. For one core:
 //
 //	go test -run '^$' -bench Open -benchtime 5x -cpu 1 ./convert
 func BenchmarkOpen(b *testing.B) {
@@ -72,7 +72,7 @@ func benchmarkOpen(b *testing.B, input []byte) {
 	}
 }
 
-// fastest returns the shorter of two times; 0 means no time.
+// fastest returns the shorter of two times; 0 means unknown.
 func fastest(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -80,9 +80,9 @@ func fastest(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// timeOpen returns the CPU time of opening a trace and of one loop over its events, and their number.
+// timeOpen returns the CPU time of opening a trace and looping over its events once, and the number of events.
 func timeOpen(b *testing.B, input []byte) (cpu time.Duration, events int) {
-	runtime.GC() // what was before does not count
+	runtime.GC() // exclude earlier garbage
 	start := cpuTime()
 	t, err := Open(context.Background(), bytes.NewReader(input), Options{Workers: runtime.GOMAXPROCS(0)})
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// shortInput is the size up to which tests try more than one way with a recording.
+// shortInput is the size up to which tests use a recording in several forms.
 const shortInput = 128 << 10
 
-// forEachRecording runs a test with every recording that is not damaged.
+// forEachRecording runs a test with every undamaged recording.
 func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
 	for _, f := range recordings(t) {
 		if !f.Damaged() {
@@ -32,14 +32,14 @@ func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
 	}
 }
 
-// forEachInput runs a test with every recording, the damaged ones included.
+// forEachInput runs a test with every recording, including damaged ones.
 func forEachInput(t *testing.T, fn func(t *testing.T, data []byte)) {
 	for _, f := range recordings(t) {
 		runRecording(t, f, fn)
 	}
 }
 
-// damaged reports whether a test is of a damaged recording, by its name.
+// damaged reports whether a test, by its name, uses a damaged recording.
 func damaged(name string) bool {
 	return strings.Contains(name, "damaged") || strings.Contains(name, "cut60pct")
 }
@@ -79,8 +79,8 @@ func openTrace(t *testing.T, data []byte) *trace.Trace {
 	return tr
 }
 
-// TestEventsNest checks the nesting that Trace.Events promises: parents come first, and children lie in them on their track and
-// lane, one deeper. The summary counts the same events.
+// TestEventsNest checks the nesting promised by Trace.Events: parents come first and contain their children, which are
+// one level deeper on the same track and lane. The summary counts the same events.
 func TestEventsNest(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		tr := openTrace(t, data)
@@ -113,7 +113,7 @@ func TestEventsNest(t *testing.T) {
 			}
 			p, ok := open[ev.Parent]
 			if !ok || p.Track != ev.Track || p.Depth+1 != ev.Depth {
-				t.Fatalf("event %d: parent %d is not the slice around it", ev.ID, ev.Parent)
+				t.Fatalf("event %d: parent %d is not the enclosing slice", ev.ID, ev.Parent)
 			}
 			if ev.Time < p.Time || !p.Unfinished && ev.Time+ev.Duration > p.Time+p.Duration {
 				t.Fatalf("event %d is outside of its parent %d", ev.ID, ev.Parent)
@@ -126,14 +126,14 @@ func TestEventsNest(t *testing.T) {
 	})
 }
 
-// TestReadBack converts recordings, whole and damaged ones, and reads the result: it is the same trace. Marks of long tasks are left
-// out: as attribution's notes they are what a conversion adds (TestLongTasks).
+// TestReadBack converts recordings, both intact and damaged, and reads the result: it is the same trace. Marks of long
+// tasks are excluded: like attribution's notes they are additions of a conversion (TestLongTasks).
 func TestReadBack(t *testing.T) {
 	forEachInput(t, func(t *testing.T, data []byte) {
 		var out bytes.Buffer
 		_, err := convert.Convert(context.Background(), &out, bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), NoLongTasks: true})
 		if err != nil && damaged(t.Name()) {
-			t.Skip(err) // so little is left of it
+			t.Skip(err) // too little remains
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestReadBack(t *testing.T) {
 	})
 }
 
-// attributeLines returns the facts about a trace, without those that a conversion adds about itself.
+// attributeLines returns the attributes of a trace, without those that a conversion adds.
 func attributeLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	for a := range tr.Attributes() {
 		if a.Key == "weft.version" || a.Key == "weft.input_format" || strings.HasPrefix(a.Key, "weft.problem.") {
@@ -190,14 +190,14 @@ func trackLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	return all
 }
 
-// trackLine says all of a track that does not depend on ids.
+// trackLine formats everything about a track that does not depend on ids.
 func trackLine(track trace.Track) string {
 	track.ID, track.Parent = 0, 0
 	return fmt.Sprintf("%#v", track)
 }
 
-// eventLines returns the events of a trace in a form in which two traces can be compared: without ids, without where
-// they were in the input, and sorted where they are of one time. Ids of flows are numbered in the order in which they appear.
+// eventLines returns the events of a trace in a form for comparing traces: without ids and positions in the input, and
+// sorted if simultaneous. Flow ids are numbered in the order of appearance.
 func eventLines(t *testing.T, tr *trace.Trace) []string {
 	t.Helper()
 	texts := map[trace.EventID]string{}
@@ -206,7 +206,7 @@ func eventLines(t *testing.T, tr *trace.Trace) []string {
 		tracks[track.ID] = trackLine(track)
 	}
 	var all []string
-	first := 0 // of the current time
+	first := 0 // index of the first event at the current time
 	var now trace.Nanos
 	for ev, err := range tr.Events() {
 		if err != nil {
@@ -233,7 +233,7 @@ func eventLines(t *testing.T, tr *trace.Trace) []string {
 	return all
 }
 
-// known returns a time that may not be known, as text.
+// known formats a time that may be unknown.
 func known(t *trace.Nanos) string {
 	if t == nil {
 		return "unknown"
@@ -253,7 +253,7 @@ func firstDifference(what string, was, is []string) string {
 	return ""
 }
 
-// TestOpenLeavesSamples opens a trace with options about the form of an output, which are not about what is read.
+// TestOpenLeavesSamples opens a trace with options for the output, which do not affect reading.
 func TestOpenLeavesSamples(t *testing.T) {
 	data := recording.Bytes(t, "traces/chrome/chrome-devtools-tiny.json")
 	want := openTrace(t, data).Summary()

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestForeignArguments reads what recordings convert to as traces of another producer, who uses the names of arguments under
-// which weft keeps what it knows of an event: the answers are those for arguments with any other names.
+// TestForeignArguments reads converted recordings as traces of another producer that uses weft's argument names: the
+// answers are the same as for arguments with other names.
 func TestForeignArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		foreign := withoutMarks(t, converted(t, data))
@@ -43,10 +43,10 @@ func otherName(name string) string {
 	return name
 }
 
-// misleading looks like what weft adds to an event, but comes from the input.
+// misleading looks like weft's additions to an event, but is in the input.
 const misleading = `{"tdur":77000000,"id":"0x9","id2":{"global":"0x9"},"ph":"(","scope":"ptr","tab":9,"marker":"Reflow","samples":7,"did_not_end":true}`
 
-// TestForeignJSONArguments does the same for traces of Chrome, each event of which has such arguments.
+// TestForeignJSONArguments does the same for traces of Chrome whose events all have such arguments.
 func TestForeignJSONArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		data = unpacked(t, data)
@@ -84,8 +84,8 @@ func TestForeignJSONArguments(t *testing.T) {
 	})
 }
 
-// TestReservedNames follows arguments and attributes with reserved names through conversions: an underscore tells them from weft's
-// own, for good.
+// TestReservedNames follows arguments and attributes with reserved names through conversions: an underscore permanently
+// distinguishes them from weft's own.
 func TestReservedNames(t *testing.T) {
 	json := `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"tdur":1,
 		"args":{"weft":{"tdur":5},"_weft":1,"weft.probe":"p","wefts":2,"in":{"weft":3}}}],
@@ -128,7 +128,8 @@ func encodedTrace(t *testing.T, text string) []byte {
 	return data
 }
 
-// reservedNames returns the names of the arguments of slices, and of attributes that look like weft's, except what conversions add.
+// reservedNames returns the names of arguments of slices and of attributes that look like weft's, except additions of
+// conversions.
 func reservedNames(t *testing.T, input []byte) (names string) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), bytes.NewReader(input), convert.Options{TempDir: t.TempDir()})

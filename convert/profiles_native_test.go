@@ -19,7 +19,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// native makes a Perfetto trace of packets in text form. Sequence 2 is thread 2 of process 1, sequence 9 is thread 9.
+// native makes a Perfetto trace from packets in text form. Sequence 2 is thread 2 of process 1, sequence 9 is thread 9.
 func native(t *testing.T, packets ...string) string {
 	t.Helper()
 	text := `packet { trusted_packet_sequence_id: 2 sequence_flags: 1 track_descriptor { uuid: 1 process { pid: 1 } } }
@@ -53,7 +53,8 @@ func nativeHead(ts, id int, source string) string {
 	return nativePiece(2, ts, "Profile", id, "legacy_json_value", fmt.Sprintf(`{"startTime":%d,"source":%q}`, ts-3, source))
 }
 
-// sampled is the data of a piece: the nodes that were running 10 and 20 µs after the start of its profile. Trace id 7 is of f.
+// sampled is the data of a piece: the nodes running 10 and 20 µs after the start of its profile. Trace id 7 belongs to
+// f.
 func sampled(first, second int) string {
 	return fmt.Sprintf(`{"cpuProfile":{%s,"samples":[%d,%d],"trace_ids":{"7":2}},"timeDeltas":[10,10]}`, twoNodes, first, second)
 }
@@ -62,13 +63,14 @@ func nativeChunk(ts, id, first, second int) string {
 	return nativePiece(9, ts, "ProfileChunk", id, "legacy_json_value", sampled(first, second))
 }
 
-// running are the calls, states and samples of a profile that begins at 100 µs and in which f is running.
+// running are the calls, states and samples of a profile that starts at 100 µs with f running.
 var running = []string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}
 
-// byTraceID is the same for one in which no function was sampled, and f was running at 105 µs by a trace id.
+// byTraceID is the same for a profile whose samples contain no function, with f running at 105 µs according to a trace
+// id.
 var byTraceID = []string{"105 1/2 f +5", "110 1/2 sample", "110 1/2/track:V8_state program +20", "120 1/2 sample"}
 
-// nativeCases are profiles in Perfetto traces. Each piece that is kept has an instant.
+// nativeCases are profiles in Perfetto traces. Each kept piece has an instant.
 var nativeCases = []struct {
 	name     string
 	packets  []string
@@ -107,7 +109,7 @@ var nativeCases = []struct {
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, 0, "profile_without_head×1",
 	},
 	{
-		// Each piece goes on where the one before ends. Perfetto writes the rest of one thread before the rest of another.
+		// Each piece continues the one before. Perfetto writes the rest of one thread before the rest of another.
 		"the last piece first in the file", []string{
 			nativeHead(100, 1, ""), nativePiece(2, 200, "ProfileChunk", 1, "legacy_json_value", `{"cpuProfile":{"samples":[1]},"timeDeltas":[30]}`),
 			nativeChunk(150, 1, 2, 2),
@@ -126,7 +128,7 @@ var nativeCases = []struct {
 		convert.Options{}, running, 1, "profile_malformed×1",
 	},
 	{
-		// A head whose thread is not described when it comes, nor later.
+		// A head whose thread is never described.
 		"a thread that is not known", []string{
 			`packet { trusted_packet_sequence_id: 3 sequence_flags: 1 timestamp: 100000 track_event { track_uuid: 77 name: "Profile" legacy_event { phase: 80 } } }`,
 		}, convert.Options{}, nil, 1, "",
@@ -144,7 +146,7 @@ var nativeCases = []struct {
 		}, convert.Options{}, running, 3, "",
 	},
 	{
-		// By the rules of DevTools it ends the calls that are in no invocation.
+		// By DevTools' rules it ends the calls outside invocations.
 		"a mark", []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2), nativeEvent(2, 115, "R", `legacy_event { phase: 82 }`)},
 		convert.Options{JSCalls: convert.JSCallsDevTools},
 		[]string{"110 1/2 sample", "110 1/2 f +5", "110 1/2/track:V8_state script +20", "120 1/2 sample", "120 1/2 f +0"}, 2, "",
@@ -171,12 +173,12 @@ var nativeCases = []struct {
 	},
 }
 
-// traced is a profile in which only the root is sampled, and an instant with arguments before its first sample.
+// traced is a profile with samples of the root only, and an instant with arguments before its first sample.
 func traced(annotations string) []string {
 	return []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 1, 1), nativeEvent(2, 105, "at", "type: TYPE_INSTANT "+annotations)}
 }
 
-// TestNativeProfiles says what becomes of V8 profiles in Perfetto traces of Chrome.
+// TestNativeProfiles checks the conversion of V8 profiles in Perfetto traces of Chrome.
 func TestNativeProfiles(t *testing.T) {
 	for _, c := range nativeCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -194,7 +196,7 @@ func TestNativeProfiles(t *testing.T) {
 	}
 }
 
-// TestNativeProfileList holds that reports list the profiles of Perfetto traces, from which one can be chosen.
+// TestNativeProfileList checks that reports list the profiles of Perfetto traces and that one can be chosen.
 func TestNativeProfileList(t *testing.T) {
 	_, report := sampledTimeline(t, native(t, nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)), convert.Options{})
 	want := []convert.Profile{{
@@ -210,8 +212,9 @@ func TestNativeProfileList(t *testing.T) {
 	}
 }
 
-// V8's samples are not weighed in nanoseconds beside samples of the trace that count something else, nor do these become
-// nanoseconds: a trace has one description of its samples. Where the profile is alone its samples weigh 10 µs each.
+// A trace has one description of its samples: V8's samples do not weigh nanoseconds if other samples of the trace count
+// something else, and the others do not become nanoseconds. In a trace with only the profile, its samples weigh 10 µs
+// each.
 func TestProfilesBesideOtherSamples(t *testing.T) {
 	perf := `packet { trusted_packet_sequence_id: 2 timestamp: 90000 perf_sample { cpu: 1 pid: 1 tid: 2 } }`
 	profile := []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2)}

@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// renamings are the ways in which tests give new names: at random, all different, and like tracks that weft makes.
+// renamings are the tested renamings: random, all different, and like weft's tracks.
 func renamings() map[string]func(old string) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	n := 0
@@ -34,18 +34,18 @@ func renamings() map[string]func(old string) string {
 	}
 }
 
-// weftNames are names that weft gives to tracks of its own.
+// weftNames are names of weft's own tracks.
 var weftNames = []string{
 	"Overlapping slices", "GPU objects", "Global instants", "Process instants", "Other events", "Clock sync", "Thread state", "JS samples",
 	"V8 state", "Browser activity", "Sample category", "Sample page", "Network", "Allocations", "JS Tracer", "Profiler paused",
 	"Context: Frame", "Contexts", "(contexts and states)",
 }
 
-// meanings are the names that mean something by the specifications, which tests therefore leave: Chrome's main process and
-// threads are found by them (profile-calls.md 2), and Firefox's main threads name their process (firefox.md 2).
+// meanings are names with a meaning in the specifications, which tests therefore keep: they identify Chrome's main
+// process and threads (profile-calls.md 2), and Firefox's main threads name their process (firefox.md 2).
 var meanings = []string{"Browser", "CrBrowserMain", "CrRendererMain", "GeckoMain"}
 
-// unlessMeaning returns a renaming that leaves names with a meaning and empty ones.
+// unlessMeaning returns a renaming that keeps empty names and names with a meaning.
 func unlessMeaning(give func(string) string) func(string) string {
 	return func(old string) string {
 		if old == "" || slices.Contains(meanings, old) {
@@ -55,16 +55,16 @@ func unlessMeaning(give func(string) string) func(string) string {
 	}
 }
 
-// TestRenamed gives every track, process and thread of converted recordings another name: attribution, reports and flows stay the
-// same up to these names. In weft's own traces marks carry the meaning, so no name is kept.
+// TestRenamed renames every track, process and thread of converted recordings: attribution, reports and flows stay the
+// same except for these names. In weft's own traces marks have the meaning, so all names are changed.
 func TestRenamed(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		checkRenamed(t, converted(t, data), renamedTrace)
 	})
 }
 
-// TestRenamedForeign is TestRenamed for traces of another producer, who gives tracks the names that weft gives them: without
-// the marks of weft they are treated like tracks with any other names.
+// TestRenamedForeign is TestRenamed for traces of another producer that uses weft's track names: without weft's marks
+// they are treated like any other names.
 func TestRenamedForeign(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		foreign := withoutMarks(t, converted(t, data))
@@ -129,8 +129,8 @@ func editTrace(t *testing.T, trace []byte, edit func(p *protos.TracePacket)) []b
 	return out
 }
 
-// renamedTrace gives all tracks, processes and threads of a Perfetto trace new names, and the attributes that describe pages and
-// threads of Firefox to people new texts.
+// renamedTrace renames all tracks, processes and threads of a Perfetto trace, and replaces the texts of attributes that
+// describe Firefox's pages and threads.
 func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 	t.Helper()
 	return editTrace(t, trace, func(p *protos.TracePacket) {
@@ -140,7 +140,7 @@ func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 			}
 		}
 		d := p.GetTrackDescriptor()
-		if d == nil || d.Counter != nil { // what counters count is said by their names alone
+		if d == nil || d.Counter != nil { // only the names of counters identify their values
 			return
 		}
 		if d.Process != nil && d.Process.ProcessName != nil {
@@ -149,7 +149,7 @@ func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 		if d.Thread != nil && d.Thread.ThreadName != nil {
 			d.Thread.ThreadName = proto.String(name(d.Thread.GetThreadName()))
 		}
-		if d.Thread != nil && d.Description != nil { // facts for people
+		if d.Thread != nil && d.Description != nil { // facts for viewers
 			d.Description = proto.String(name(d.GetDescription()))
 		}
 		if d.GetName() != "" {
@@ -158,7 +158,7 @@ func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 	})
 }
 
-// withoutMarks takes away what makes a trace weft's.
+// withoutMarks removes the marks of a trace of weft.
 func withoutMarks(t *testing.T, trace []byte) []byte {
 	t.Helper()
 	return editTrace(t, trace, func(p *protos.TracePacket) {
@@ -172,8 +172,8 @@ func withoutMarks(t *testing.T, trace []byte) []byte {
 	})
 }
 
-// answers are weft's answers about a trace, without names of tracks: names of processes and threads are removed, and rows in the
-// order of these names are sorted.
+// answers are weft's answers about a trace, without the names of tracks, processes and threads; rows in the order of
+// these names are sorted.
 type answers struct {
 	Contexts  []string // of slices and instants, by ordinal
 	Costs     map[string][]string
@@ -213,7 +213,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		contexts := res.Set(set)
 		for i := range contexts {
 			if contexts[i].ID.Scope == engine.ScopeIsolate {
-				contexts[i].Name = "" // the name of its process or thread
+				contexts[i].Name = "" // a process or thread name
 			}
 		}
 		a.Contexts = append(a.Contexts, fmt.Sprintf("%d %d %s: %v", it.Ordinal, it.TS, it.Name, contexts))
@@ -262,7 +262,7 @@ func costsOf(t *testing.T, res *engine.Result) map[string][]string {
 			}
 			table, err := made.Table(tables.TableOptions{Type: typ, Group: group, Split: split})
 			if err != nil {
-				continue // tracks are not divided by tracks
+				continue // tracks cannot be divided by track
 			}
 			var rows []string
 			for _, row := range table.Rows {
@@ -284,7 +284,7 @@ func costsOf(t *testing.T, res *engine.Result) map[string][]string {
 	return all
 }
 
-// idsOf returns the ids of a process or thread, which are after its name.
+// idsOf returns the ids of a process or thread, which follow its name.
 func idsOf(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
 
 // reportsOf returns the rows of all reports.

@@ -19,14 +19,14 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// TestSameEvents exports the events of recordings, whole and damaged, before and after conversion: they are the same
-// messages in the same order, with the same ids. Only the place of an event in the input cannot be the same. Marks of long tasks,
-// which a conversion adds, do not count as events.
+// TestSameEvents exports the events of recordings, intact and damaged, before and after conversion: they are the same
+// messages in the same order with the same ids. Only the position of an event in the input differs. Marks of long
+// tasks, which a conversion adds, do not count as events.
 func TestSameEvents(t *testing.T) {
 	forEachInput(t, func(t *testing.T, data []byte) {
 		want, ok := loadTimeline(t, data)
 		if !ok {
-			t.Skip("so little is left of it")
+			t.Skip("too little remains")
 		}
 		forms := []pftrace.Packets{pftrace.Plain}
 		if len(data) < shortInput {
@@ -40,7 +40,7 @@ func TestSameEvents(t *testing.T) {
 			}
 			got, ok := loadTimeline(t, out.Bytes())
 			if !ok {
-				t.Fatal("the result cannot be read")
+				t.Fatal("the result is unreadable")
 			}
 			compareEvents(t, string(form), want, got)
 		}
@@ -65,7 +65,7 @@ func loadTimeline(t *testing.T, data []byte) (*timeline.Timeline, bool) {
 	return timeline.Of(tr), true
 }
 
-// compareEvents compares the events of two traces as messages, all of which are too many to be held.
+// compareEvents compares the events of two traces as messages, without loading all of them.
 func compareEvents(t *testing.T, what string, want, got *timeline.Timeline) {
 	t.Helper()
 	seed := maphash.MakeSeed()
@@ -86,7 +86,7 @@ func compareEvents(t *testing.T, what string, want, got *timeline.Timeline) {
 	}
 }
 
-// line returns the event at a place in the order of a trace as JSON.
+// line returns an event as JSON by its index in a trace.
 func line(t *testing.T, tl *timeline.Timeline, place int) (text string) {
 	lines := eventstream.NewLines(tl)
 	walkRows(t, tl, func(row *resolved.Row) {
@@ -98,7 +98,7 @@ func line(t *testing.T, tl *timeline.Timeline, place int) (text string) {
 	return text
 }
 
-// walkRows calls a function for all events of a trace, without their places in the input.
+// walkRows calls a function for all events of a trace, without their positions in the input.
 func walkRows(t *testing.T, tl *timeline.Timeline, fn func(*resolved.Row)) {
 	t.Helper()
 	rows := resolved.NewReader(tl)
@@ -112,7 +112,7 @@ func walkRows(t *testing.T, tl *timeline.Timeline, fn func(*resolved.Row)) {
 	}
 }
 
-// TestSameEventsCases does the same with what is rare in recordings.
+// TestSameEventsCases does the same for cases that are rare in recordings.
 func TestSameEventsCases(t *testing.T) {
 	for name, events := range map[string]string{
 		"asynchronous slices that overlap": `
@@ -160,7 +160,8 @@ func TestSameEventsCases(t *testing.T) {
 	}
 }
 
-// TestSameEventsShuffled does it with traces of weft whose packets are in no order, so that what follows from their order is wrong.
+// TestSameEventsShuffled does the same for traces of weft with shuffled packets, so that conclusions from their order
+// are wrong.
 func TestSameEventsShuffled(t *testing.T) {
 	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	opts := convert.Options{TempDir: t.TempDir(), Packets: pftrace.Plain, Compression: pftrace.Uncompressed}
@@ -194,7 +195,7 @@ func TestSameEventsShuffled(t *testing.T) {
 	}
 }
 
-// TestEventNumbers holds the numbers of events to their place in the order of the trace.
+// TestEventNumbers checks that the numbers of events match their order in the trace.
 func TestEventNumbers(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		tl, _ := loadTimeline(t, data)

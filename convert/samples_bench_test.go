@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// sampledInputs are the forms and shapes of generated profiles. Of the time of a conversion, most goes into calls, so what
-// counts is how many calls the samples make:
+// sampledInputs are the forms and shapes of generated profiles. Most of the time of a conversion goes into calls, so
+// the number of calls per sample matters:
 //
 //   - recorded: as many as real recordings have. DevTools recordings of Chrome repeat the stack before in 82 to 85 of 100
 //     samples and have stacks of 4 to 5 frames on average; chrome-devtools-long, the densest one, makes 0.35 calls of a
@@ -34,8 +34,8 @@ var sampledInputs = []struct {
 	{"chrome/dense", tracegen.WriteSampledTrace, tracegen.CPUProfile{Seed: 1, Depth: 20}},
 }
 
-// BenchmarkSamples converts V8 CPU profiles, as files and in Chrome traces, on one core: the time for a sample must not
-// grow with their number. samples/s is by the wall clock, samples/cpu-s by the CPU time of the process.
+// BenchmarkSamples converts V8 CPU profiles, as files and in Chrome traces, on one core: the time per sample must not
+// grow with their number. samples/s is by wall time, samples/cpu-s by CPU time of the process.
 func BenchmarkSamples(b *testing.B) {
 	for _, in := range sampledInputs {
 		for _, samples := range []int{100_000, 300_000, 1_000_000} {
@@ -72,8 +72,8 @@ func BenchmarkSamples(b *testing.B) {
 	}
 }
 
-// TestSampleAllocations holds that neither samples nor calls cost allocations of their own, but for the blocks of memory
-// that thousands of them share.
+// TestSampleAllocations checks that samples and calls need no allocations except for blocks of memory shared by
+// thousands of them.
 func TestSampleAllocations(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	for name, write := range map[string]func(io.Writer, tracegen.CPUProfile) error{

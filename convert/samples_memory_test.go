@@ -22,10 +22,10 @@ func sampledTrace(tb testing.TB, samples int) []byte {
 	return input.Bytes()
 }
 
-// TestMemoryOfSamples holds that the memory for V8's samples, and for the calls that are made of them, does not grow with their
-// number beyond what fits the budget: four times as many take less than 8 bytes for each that is more. What is noted of the files
-// of samples and calls is about half a byte, what is seen varies by a megabyte or two, and a sample that is held takes 24 in its table
-// alone.
+// TestMemoryOfSamples checks that the memory for V8's samples and the calls made from them does not grow beyond the
+// budget: four times as many need less than 8 bytes for each additional one. The index of the files of samples and
+// calls needs about half a byte each, measurements vary by a megabyte or two, and a sample in memory needs 24 bytes in
+// its table alone.
 func TestMemoryOfSamples(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	peak := func(samples int) int64 {
@@ -45,8 +45,8 @@ func TestMemoryOfSamples(t *testing.T) {
 	}
 }
 
-// TestSamplesWithinMemory holds that samples and calls are the same for every budget and number of workers, and that no temporary
-// file is left.
+// TestSamplesWithinMemory checks that samples and calls do not depend on the budget and the number of workers, and that
+// no temporary file remains.
 func TestSamplesWithinMemory(t *testing.T) {
 	recording.NeedAll(t, "converts 20 times")
 	input := sampledTrace(t, 100_000)

@@ -16,12 +16,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// jpeg is a picture as far as anything but a viewer looks at it.
+// jpeg is a picture for everything except viewers.
 const jpeg = "\xff\xd8\xff\xe0\x00\x10JFIF\x00 and the rest of the picture"
 
 var jpeg64 = base64.StdEncoding.EncodeToString([]byte(jpeg))
 
-// screenshotEvent is a screenshot as Chrome writes it now (I), or wrote it before (O).
+// screenshotEvent is a screenshot of current (I) or earlier (O) versions of Chrome.
 func screenshotEvent(ph, snapshot string) string {
 	return fmt.Sprintf(`[{"ph":%q,"name":"Screenshot","cat":"disabled-by-default-devtools.screenshot","pid":1,"tid":1,"ts":5,"s":"t","id":"0x1",`+
 		`"args":{"frame_sequence":3,"snapshot":%q}}]`, ph, snapshot)
@@ -35,7 +35,7 @@ func firefoxScreenshot(url string) string {
 "data":[[0,1,0,0,0,{"type":"CompositorScreenshot","url":1,"windowID":"0x1","windowWidth":10}]]}}]}`, url)
 }
 
-// event is what a screenshot has become: name, categories, arguments and picture.
+// screenshotOf returns the converted screenshot: name, categories, arguments and picture.
 func screenshotOf(t *testing.T, input string, opts convert.Options) (event string, report *convert.Report, out []byte) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -86,8 +86,8 @@ func screenshotOf(t *testing.T, input string, opts convert.Options) (event strin
 	return event, report, buf.Bytes()
 }
 
-// TestScreenshots holds the packets of screenshots to what Perfetto's viewer looks for: name, category and picture. What has a
-// picture converts to itself.
+// TestScreenshots checks the packets of screenshots for what Perfetto's viewer needs: name, category and picture. A
+// converted picture converts to itself.
 func TestScreenshots(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))
 	huge := base64.StdEncoding.EncodeToString(append([]byte(jpeg), make([]byte, 17<<20)...))

@@ -14,15 +14,16 @@ const (
 	selfProfile = `{"resources":[],"frames":[{"name":"f"}],"stacks":[{"frameId":0}],"samples":[
 		{"timestamp":0,"stackId":0},{"timestamp":10,"stackId":0},{"timestamp":30,"stackId":0},{"timestamp":40}]}`
 
-	// countedTrace has a sample that counts as one, weighedTrace samples of V8, which weigh the nanoseconds until the next one.
+	// countedTrace has a sample that counts as one, weighedTrace samples of V8 that weigh the nanoseconds to the next
+	// one.
 	countedTrace = `[{"ph":"P","name":"s","pid":1,"tid":2,"ts":1000,"stack":["g"]}]`
 	weighedTrace = `[{"ph":"P","name":"Profile","id":"1","pid":1,"tid":2,"ts":1000,"args":{"data":{"startTime":1000}}},
 		{"ph":"P","name":"ProfileChunk","id":"1","pid":1,"tid":2,"ts":1000,"args":{"data":{"cpuProfile":{` + twoNodes + `,"samples":[2,1]},
 		"timeDeltas":[0,500]}}}]`
 )
 
-// What is given of a self-profile is an error beside an input of another format if a self-profile is required, and has no
-// influence on it otherwise.
+// Options for self-profiles are an error for an input of another format if a self-profile is required, and have no
+// effect otherwise.
 func TestSelfProfileRequired(t *testing.T) {
 	end := weft.Nanos(5)
 	for _, c := range []struct {

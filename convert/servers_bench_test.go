@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// BenchmarkRequests converts generated spans of OpenTelemetry and HTTP archives on one core, and beside them, in the same run, a generated
-// Chrome trace. MB/s are of the input; encoding/json decodes the same JSON into any.
+// BenchmarkRequests converts generated OpenTelemetry spans and HTTP archives on one core, and in the same run a
+// generated Chrome trace for comparison. MB/s are of the input; encoding/json decodes the same JSON into any.
 func BenchmarkRequests(b *testing.B) {
 	const size = 32 << 20
 	inputs := map[string][]byte{}

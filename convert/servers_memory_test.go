@@ -9,11 +9,12 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// serverInputs are what servers and browsers record of requests. A unit is a request with its spans, or an entry of an archive.
+// serverInputs are recordings of requests by servers and browsers. A unit is a request with its spans, or an entry of
+// an archive.
 var serverInputs = []struct {
 	name  string
 	write func(w io.Writer, units int) error
-	size  int // bytes of a unit, about
+	size  int // approximate bytes of a unit
 }{
 	{"otlp/json", func(w io.Writer, n int) error { return tracegen.WriteSpans(w, tracegen.Spans{Seed: 1, Requests: n}) }, 4800},
 	{"otlp/protobuf", func(w io.Writer, n int) error {
@@ -22,9 +23,9 @@ var serverInputs = []struct {
 	{"har", func(w io.Writer, n int) error { return tracegen.WriteArchive(w, tracegen.Archive{Seed: 1, Entries: n}) }, 2250},
 }
 
-// TestMemoryOfRequests holds that memory does not grow with the size of spans and archives beyond what fits the budget. What does grow is
-// small: ids of traces, which are texts that events share, and how spans descend from each other, up to limits. The inputs are made
-// while they are read; the larger ones have 200 MB.
+// TestMemoryOfRequests checks that memory does not grow with the size of spans and archives beyond the budget. The
+// parts that grow are small: ids of traces, which are texts that events share, and the descent of spans, up to limits.
+// The inputs are generated while they are read; the larger ones have 200 MB.
 func TestMemoryOfRequests(t *testing.T) {
 	recording.NeedAll(t, "converts 900 MB")
 	const large = 200 << 20

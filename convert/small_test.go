@@ -12,11 +12,11 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// What a small file costs beside its events: many tools write thousands of them.
+// The fixed cost of a small file: many tools write thousands of them.
 
 const (
 	smallBytes = 100_000
-	smallFiles = 16 // different ones
+	smallFiles = 16 // different files
 )
 
 // smallTraces returns traces of about smallBytes.
@@ -52,9 +52,9 @@ func BenchmarkManySmallFiles(b *testing.B) {
 	}
 }
 
-// Memory that every conversion takes anew has to be cleared, and collected. Most of what is left are a window of 128 KiB
-// and what grows with the trace: records, arguments, flows. It was 7 MB for each of these files. The bounds are at most
-// twice what was measured when they were set.
+// Memory that every conversion allocates anew must be cleared and collected. Most of the rest is a window of 128 KiB
+// and data that grows with the trace: records, arguments, flows. Before reuse it was 7 MB for each of these files. The
+// limits are at most twice the values measured when they were set.
 func TestAllocationsPerFile(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	const maxBytes, maxAllocations = 1_000_000, 1000
@@ -67,7 +67,7 @@ func TestAllocationsPerFile(t *testing.T) {
 			}
 		}
 	}
-	convertAll() // makes what is kept
+	convertAll() // fills the caches
 	size, count := recording.Allocated(convertAll)
 	size, count = size/smallFiles, count/smallFiles
 	t.Logf("%d bytes in %d allocations for a file", size, count)

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// viewed is a converted trace as a viewer sees it: of packets, what Perfetto's schema has.
+// viewed is a converted trace for a viewer: the parts of packets in Perfetto's schema.
 type viewed struct {
 	bytes   []byte
 	packets []*pb.TracePacket
@@ -55,7 +55,7 @@ func view(t *testing.T, input string, opts convert.Options) *viewed {
 	return v
 }
 
-// slices returns the names and times of what is shown, and with them what decides their colors if it is not the name.
+// slices returns the names and times of visible slices, with the source of their colors if it is not the name.
 func (v *viewed) slices() (all []string) {
 	open := map[uint64][]string{}
 	for _, p := range v.packets {
@@ -82,8 +82,8 @@ const profileWithIdle = `{"nodes":[
 	{"id":5,"callFrame":{"functionName":"","scriptId":"7","url":"http://a.test/a.js","lineNumber":8,"columnNumber":3}}],
 	"startTime":1000,"endTime":1060,"samples":[2,3,2,4,5,2],"timeDeltas":[0,10,10,10,10,10]}`
 
-// While a thread is idle, its track of states has a gap; what weft reads back is the same as before. Calls have colors by
-// function: by name, or by another text where that says too little.
+// While a thread is idle, its track of states has a gap; weft reads back the same events as before. Calls are colored
+// by function: by name, or by another text where the name is ambiguous.
 func TestIdleIsAGap(t *testing.T) {
 	v := view(t, profileWithIdle, convert.Options{})
 	want := []string{
@@ -104,7 +104,7 @@ func TestIdleIsAGap(t *testing.T) {
 	}
 }
 
-// Viewers show a CPU time of 0 for instants that have a thread time, so they get none.
+// Viewers show a CPU time of 0 for instants with a thread time, so they get none.
 func TestInstantsHaveNoCPUTime(t *testing.T) {
 	v := view(t, `[{"ph":"X","name":"s","ts":1,"dur":9,"tts":1,"tdur":5,"pid":1,"tid":2},
 		{"ph":"I","s":"t","name":"i","ts":2,"tts":2,"pid":1,"tid":2}]`, convert.Options{})
@@ -124,7 +124,7 @@ func TestInstantsHaveNoCPUTime(t *testing.T) {
 	}
 }
 
-// A click on the slice of a context says what it is, and what it cost; an input event is called by when it happened.
+// A click on the slice of a context shows its type, id and cost; an input event is named after its time.
 func TestContextsSayWhatTheyAre(t *testing.T) {
 	opts := convert.Options{Attribute: &attribution.Options{}}
 	input := `[{"ph":"X","name":"FunctionCall","ts":10,"dur":9,"pid":1,"tid":1,"args":{"data":{"frame":"A"}}}]`
@@ -140,8 +140,9 @@ func TestContextsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// All slices of a stream of a GPU that overlap are on tracks of one name below its thread, which viewers show as one. Slices that
-// nest stay on the thread's own track, and overlapping slices of a CPU thread are on a track whose name says so.
+// All overlapping slices of a GPU stream are on tracks with one name below its thread, which viewers show as one.
+// Nested slices stay on the thread's own track, and overlapping slices of a CPU thread are on a track with a
+// distinctive name.
 func TestStreamsAreOneRowGroup(t *testing.T) {
 	v := view(t, `[
 		{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"stream 7"}},
@@ -181,8 +182,8 @@ func TestStreamsAreOneRowGroup(t *testing.T) {
 	}
 }
 
-// Where a viewer shows timings of pages: marks and what happens to a page as instants of the main thread, what lasts on a track
-// of its name below the process (docs/viewer.md).
+// Viewers show timings of pages: marks and events of a page as instants of the main thread, intervals on a track with
+// their name below the process (docs/viewer.md).
 func TestWhereTimingsAre(t *testing.T) {
 	v := view(t, `[
 		{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"CrRendererMain"}},
@@ -222,7 +223,7 @@ func TestWhereTimingsAre(t *testing.T) {
 	}
 }
 
-// The packets of a mark of a long task: its track is the first in the group of its thread, and says what it is.
+// The track of a long task's mark is the first in the group of its thread and has a description.
 func TestLongTaskInTheViewer(t *testing.T) {
 	v := view(t, `[{"ph":"X","cat":"toplevel","name":"RunTask","pid":1,"tid":2,"ts":10,"dur":83000},
 		{"ph":"(","name":"context","id":"0x1","pid":1,"tid":2,"ts":20},{"ph":")","name":"context","id":"0x1","pid":1,"tid":2,"ts":30}]`,
@@ -251,12 +252,13 @@ func TestLongTaskInTheViewer(t *testing.T) {
 	}
 }
 
-// Viewers show dates where the input tells one, however it does; what is worked out is marked and worked out again of the conversion.
+// Viewers show dates if the input has one, in whatever form; an estimated date is marked and estimated again from the
+// conversion.
 func TestDates(t *testing.T) {
 	const first = `{"ph":"X","name":"RunTask","pid":1,"tid":1,"ts":5000000,"dur":9}`
 	for _, c := range []struct {
 		name, input string
-		want        string // the readings of the trace: clock, time, and how wrong it may be
+		want        string // readings of the trace: clock, time and possible error
 	}{
 		{"the head of a response", `[` + first + `,{"ph":"I","name":"ResourceReceiveResponse","pid":1,"tid":1,"ts":5030000,"s":"t",
 			"args":{"data":{"requestId":"1","responseTime":1700000000123.5,"timing":{"requestTime":5.0,"receiveHeadersStart":20}}}}]`,

@@ -13,7 +13,7 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// tree returns a line for each track that is described: its path, the key by which it merges with others, and its description.
+// tree returns a line for each described track: its path, its merge key and its description.
 func (v *viewed) tree() (lines []string) {
 	name := func(d *pb.TrackDescriptor) string {
 		switch p, th := d.GetProcess(), d.GetThread(); {
@@ -41,7 +41,7 @@ func (v *viewed) tree() (lines []string) {
 	return lines
 }
 
-// TestTracksForViewers compares the tracks of inputs, as packets describe them, with what docs/viewer.md promises.
+// TestTracksForViewers compares the tracks of inputs, as described by packets, with docs/viewer.md.
 func TestTracksForViewers(t *testing.T) {
 	request := func(page, at string) string {
 		return `{"startedDateTime":"2024-02-29T12:34:56.` + at + `Z","time":300,"pageref":"` + page + `","request":{"method":"GET","url":"https://e.org/a"}}`

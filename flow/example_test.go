@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A request leads to a response, which also belongs to a second flow, of what it loads.
+// A request leads to a response, which also belongs to a second flow, of its resources.
 func ExampleIndex() {
 	ctx := context.Background()
 	b := new(trace.Builder)

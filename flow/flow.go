@@ -1,8 +1,8 @@
-// Package flow navigates the flows of a trace: an Index finds them by the ids that the input has, by time and by event, and
-// follows the ways that lead from one to the next.
+// Package flow navigates the flows of a trace: an Index finds them by their ids in the input, by time and by event, and follows
+// the connections between them.
 //
-// What does not live here: which events a flow joins is found out when a trace is made or read, and is in the events of
-// package trace already, as FlowsIn and FlowsOut. The index itself is internal/flowindex.
+// What does not live here: the events of package trace already have the arrows of flows, as FlowsIn and FlowsOut. The
+// implementation of the index is internal/flowindex.
 package flow
 
 import (
@@ -16,13 +16,12 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by event; and the
-// flows that are connected with a flow. Its flows are the input's: what the output has to write with several ids,
-// because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
+// Index finds the flows of a trace by their ids in the input, which the output replaces, by time, and by event; and the flows
+// that are connected with a flow. Its flows are the input's: a flow that the output must write with several ids,
+// because one slice leads to several, is one flow here, and a flow with a single slice is included.
 //
-// An Index holds about 200 bytes for each end of a flow. What is more than the trace's memory budget lies in temporary
-// files. It must be closed, before the trace is, and is not safe for concurrent use. The context of NewIndex governs it until
-// then, as a trace's does.
+// An Index needs about 200 bytes for each end of a flow, in temporary files beyond the trace's memory budget. It must be closed
+// before the trace is, and is not safe for concurrent use. Cancelling the context of NewIndex stops all its methods.
 type Index struct {
 	ctx     context.Context
 	numbers *resolved.TrackNumbers
@@ -36,37 +35,36 @@ type Flow = flowindex.Flow
 // Member is a slice or instant as a member of a flow.
 type Member struct {
 	Flow     Flow
-	N        int // of the member in the flow, from 1, in the order in which the flow takes its way
+	N        int // index in the flow, from 1, in the order of the flow
 	Previous int // N of the member from which the flow comes; 0 for the first
 
 	Event      trace.EventID
 	Track      trace.TrackID
 	Time       trace.Nanos
 	Duration   trace.Nanos // 0 for an instant
-	Unfinished bool        // it is a slice that never ends
-	Passed     trace.Nanos // when the flow passes: some flows of Chrome pass inside a slice
+	Unfinished bool        // a slice without an end
+	Passed     trace.Nanos // time at which the flow passes: some of Chrome's flows pass inside a slice
 }
 
-// Link says how one flow leads to another.
+// Link is the kind of a connection between flows.
 type Link = flowindex.Link
 
-// The links.
 const (
-	Shared = flowindex.Shared // one slice or instant is a member of both
-	Inside = flowindex.Inside // a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere
-	Around = flowindex.Around // a member of the flow that is reached contains a member of the other: in it, that was caused
+	Shared = flowindex.Shared // a slice or instant is a member of both
+	Inside = flowindex.Inside // a member of the new flow is inside a member of the other: that work continued elsewhere
+	Around = flowindex.Around // a member of the new flow contains a member of the other, and so caused it
 )
 
 // Connection is one step from a flow to another one.
 type Connection struct {
-	Through  Member // of the flow that is reached
-	From     Flow   // from which the step leads there
+	Through  Member // the member of the new flow that connects them
+	From     Flow   // the previous flow
 	Link     Link
-	Distance int // number of steps from one of the flows that the search began with
+	Distance int // number of steps from the nearest flow at which the search started
 }
 
-// NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
-// in any case.
+// NewIndex makes an index of a trace. Text ids can always be found, but Flow.ID has their text only if
+// convert.Options.KeepFlowIDs was set.
 func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 	tl := timeline.Of(tr)
 	if err := tl.NumberEvents(ctx); err != nil {
@@ -82,10 +80,10 @@ func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 // Close frees the memory and the temporary files of the index.
 func (x *Index) Close() error { return x.x.Close() }
 
-// errStop ends a search whose loop was left.
+// errStop ends a search after its loop has ended.
 var errStop = errors.New("stop")
 
-// each makes an iterator of a search that calls a function for what it finds.
+// each makes an iterator from a search with a callback.
 func each[T any](ctx context.Context, search func(found func(T) error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := search(func(v T) error {
@@ -101,8 +99,8 @@ func each[T any](ctx context.Context, search func(found func(T) error) error) it
 	}
 }
 
-// Flows returns the flows with an id, one name and category after the other, each in the order in which they start; with the
-// id "" all flows. Ids are as in the input, see Find.
+// Flows returns the flows with an id of the input, see Find, or all flows for the id "". They are grouped by name and category,
+// and ordered by start.
 func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	return each(x.ctx, func(found func(Flow) error) error {
 		if id != "" {
@@ -121,25 +119,24 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	})
 }
 
-// Find returns the flows that an id means at some time: of all flows with that id the last one that starts at that time or
-// before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
-// means its last flow until it is started again (firefox.md 7).
+// Find returns the flows with an id at a time: the last flow with that id that starts at or before the time, even if it has
+// ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each of these.
 //
-// Ids are given as in the input. Chrome's are numbers, decimal or hexadecimal, with 0x or not: a text that is both finds both.
-// Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters, whose last, a zero without meaning, may be
-// left out.
+// The id has the form of the input. Chrome's are decimal or hexadecimal numbers, with or without 0x: a text that can be both
+// finds both. Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters; the last one, always zero,
+// may be omitted.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
 	return x.x.Find(x.ctx, id, at)
 }
 
-// Members returns the members of a flow, in the order in which it passes them.
+// Members returns the members of a flow, in the order of the flow.
 func (x *Index) Members(f Flow) iter.Seq2[Member, error] {
 	return each(x.ctx, func(found func(Member) error) error {
 		return x.x.Members(x.ctx, f, func(m flowindex.Member) error { return found(x.member(f, m)) })
 	})
 }
 
-// Of returns the memberships of a slice or instant, one flow after the other.
+// Of returns the memberships of a slice or instant, sorted by flow.
 func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 	ordinal, ok := x.tl.EventOrdinal(uint64(event))
 	if !ok {
@@ -156,11 +153,11 @@ func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 	return all, err
 }
 
-// Connected returns the flows that can be reached from some flows, the nearest first, and each once: by way of slices and
-// instants that are members of several flows and, with nested, also by way of those that lie directly in each other on one
-// track. The flows to begin with are not among them.
+// Connected returns every flow that can be reached from the given ones once, nearest first: through slices and instants that are
+// members of several flows and, with nested, also through those directly inside each other on one track. The given flows are not
+// included.
 //
-// What was reached is remembered, which takes some 20 bytes for each flow and each slice.
+// The search needs about 20 bytes of memory for each flow and each slice that it reaches.
 func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error] {
 	return each(x.ctx, func(found func(Connection) error) error {
 		return x.x.Connected(x.ctx, from, nested, func(c flowindex.Connection) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A loop ends with the error of the context that the index was made with.
+// A loop ends with the error of the context of the index.
 func TestCancelledLoops(t *testing.T) {
 	var b trace.Builder
 	defer b.Close()

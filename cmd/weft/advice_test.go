@@ -24,7 +24,7 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		{full, room},
-		{&v8profile.AssemblyError{Err: full}, room + "; --js-calls off and --samples none leave them out"},
+		{&v8profile.AssemblyError{Err: full}, room + ", or skip the profiles with --js-calls off and --samples none"},
 		{&merge.UnplacedError{Input: "a", Why: &merge.ClockError{Places: []merge.Match{
 			{By: merge.ByNavigation, URL: "u", At: 1e9}, {By: merge.ByNavigation, URL: "v", At: 2e9},
 		}}}, "nothing says where a belongs in time. a: . : ; no common clock: 2 places in the trace fit equally well: the navigations to u at 1.000000 s, " +
@@ -37,7 +37,7 @@ func TestAdvice(t *testing.T) {
 		{&tracer.NotInstalledError{Tracer: probescripts.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},
 		{&tracer.NotInstalledError{Tracer: probescripts.DTrace}, "dtrace is not installed or not in PATH: install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"},
 		{fmt.Errorf("%w: a JSON object; %w", convert.ErrUnknownFormat, jsprofile.ErrListsMissing), "unknown format: a JSON object; " +
-			"if these are samples of a JS self-profile whose other lists are missing, the format jsprofile reads them"},
+			"if these are the samples of a JS self-profile without its other lists, the format jsprofile reads them"},
 	} {
 		if got := message(fmt.Errorf("a.json: %w", c.err)); got != "a.json: "+c.want {
 			t.Errorf("got  %s\nwant a.json: %s", got, c.want)

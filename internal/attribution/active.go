@@ -7,14 +7,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those
-// that it covers (attribution.md, rule 2). Threads without such events have none.
+// active is the state of a thread with explicit contexts: for each type at most one active context, above a stack of
+// suspended ones (attribution.md, rule 2). It is nil for threads without explicit events.
 type active struct {
 	stacks  []typeStack // sorted by type
-	entered int         // in all stacks
+	entered int         // number of contexts in all stacks
 }
 
-// typeStack are the contexts of a type that were entered and not left; the last one is active.
+// typeStack holds the contexts of a type that were entered and not left; the last one is active.
 type typeStack struct {
 	typ     TypeID
 	entered []Entered
@@ -27,12 +27,12 @@ type Entered struct {
 	event uint32
 }
 
-// MaxEntered bounds the contexts of a thread that are entered and not left; beyond it the first one of the type is
-// forgotten, or of the type that has most.
+// MaxEntered bounds the contexts of a thread that are entered and not left. Beyond it, weft drops the oldest context of the
+// type, or of the type with the most contexts.
 const MaxEntered = 1 << 10
 
-// of returns the active context of a type; nil if there is none.
-func (a *active) of(typ TypeID) *Entered {
+// current returns the active context of a type; nil if there is none.
+func (a *active) current(typ TypeID) *Entered {
 	if a == nil {
 		return nil
 	}
@@ -52,11 +52,11 @@ func (a *active) stack(typ TypeID) *typeStack {
 	return &a.stacks[i]
 }
 
-// enter makes a context the active one of its type, and reports whether there was room without forgetting another one.
+// enter makes a context the active one of its type. It reports whether that was possible without dropping another one.
 func (a *active) enter(typ TypeID, e Entered) bool {
 	full := a.entered >= MaxEntered
 	if full {
-		a.forget(typ)
+		a.dropOldest(typ)
 	}
 	s := a.stack(typ)
 	s.entered = append(s.entered, e)
@@ -64,8 +64,8 @@ func (a *active) enter(typ TypeID, e Entered) bool {
 	return !full
 }
 
-// forget forgets the context of a type that was entered first, or, if the type has no context, the first of the type with the most.
-func (a *active) forget(typ TypeID) {
+// dropOldest drops the oldest context of a type, or of the type with the most contexts if this type has none.
+func (a *active) dropOldest(typ TypeID) {
 	s := a.stack(typ)
 	for i := range a.stacks {
 		if other := &a.stacks[i]; len(s.entered) == 0 || s.typ != typ && len(other.entered) > len(s.entered) {
@@ -76,52 +76,44 @@ func (a *active) forget(typ TypeID) {
 	a.entered--
 }
 
-// leaving is what a leave does.
-type leaving uint8
+// leaveOutcome is the result of a leave event.
+type leaveOutcome uint8
 
 const (
-	left        leaving = iota
-	notActive           // another context is active, or none
-	leftStacked         // the context is covered by another one
+	leaveDone      leaveOutcome = iota
+	leaveNotActive              // no context is active, or a different one
+	leaveSuspended              // the context is below the active one in the stack
 )
 
 // leave leaves a context if it is the active one of its type.
-func (a *active) leave(c *Catalogue, typ TypeID, node NodeID) leaving {
+func (a *active) leave(c *Catalogue, typ TypeID, node NodeID) leaveOutcome {
 	s := a.stack(typ)
 	n := len(s.entered)
 	if n > 0 && c.sameText(s.entered[n-1].Node, node) {
 		s.entered = s.entered[:n-1]
 		a.entered--
-		return left
+		return leaveDone
 	}
 	for i := range s.entered {
 		if c.sameText(s.entered[i].Node, node) {
-			return leftStacked
+			return leaveSuspended
 		}
 	}
-	return notActive
+	return leaveNotActive
 }
 
-// destroy removes a context from all stacks, then leaves it under every type of which it is the active one.
+// destroy removes a context from all stacks, whether it is active or suspended.
 func (a *active) destroy(c *Catalogue, node NodeID) {
 	for i := range a.stacks {
 		s := &a.stacks[i]
 		n := len(s.entered)
-		if n == 0 {
-			continue
-		}
-		top := s.entered[n-1]
-		kept := slices.DeleteFunc(s.entered[:n-1], func(e Entered) bool { return c.sameText(e.Node, node) })
-		if !c.sameText(top.Node, node) {
-			kept = append(kept, top)
-		}
-		a.entered -= n - len(kept)
-		s.entered = kept
+		s.entered = slices.DeleteFunc(s.entered, func(e Entered) bool { return c.sameText(e.Node, node) })
+		a.entered -= n - len(s.entered)
 	}
 }
 
-// endSlice leaves what was entered inside a slice that ends, for producers that forget to (attribution.md, rule 2), and reports
-// whether there was anything.
+// endSlice leaves the contexts that were entered inside a slice that ends, for producers that forget to leave them
+// (attribution.md, rule 2). It reports whether there were any.
 func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool) {
 	for i := range a.stacks {
 		s := &a.stacks[i]
@@ -135,7 +127,7 @@ func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool
 	return changed
 }
 
-// apply carries out an explicit event. The log is nil where its problems were counted before.
+// apply carries out an explicit event. The log is nil if an earlier pass counted the problems.
 func (a *active) apply(c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	kind := problem.ContextLimit
 	switch e.kind {
@@ -145,11 +137,11 @@ func (a *active) apply(c *Catalogue, e *Evidence, o *explicitAt, log *problem.Lo
 		}
 	case leaves:
 		switch a.leave(c, e.Type, e.Node) {
-		case left:
+		case leaveDone:
 			return
-		case leftStacked:
+		case leaveSuspended:
 			kind = problem.LeaveStacked
-		case notActive:
+		case leaveNotActive:
 			kind = problem.LeaveWithoutActive
 		}
 	case destroys:

@@ -1,17 +1,17 @@
-// Package attribution is the engine of attribution: it finds out for whom the work in a timeline was done. Three passes follow
-// each other; each gets what the one before has found, and no later one reads what an earlier one reads.
+// Package attribution is the attribution engine: it determines on whose behalf the work in a timeline was done. It runs three
+// passes; each uses only the results of the one before.
 //
-//  1. Evidence (collect.go): each event is shown to the providers, a small file for each kind of producer (provider.go lists
-//     them). Found is what every slice and instant says about contexts, sorted by ordinal, with the catalogue of contexts,
-//     requests and input events. What follows reads no argument of an event.
-//  2. Propagation (propagation.go): which contexts begin with each slice and instant. It follows contexts over flows, into
-//     asynchronous slices and with requests, and finds the frames of what lies in a slice.
-//  3. Cost (result.go): the set of contexts of every slice and instant, the intervals in which each context is in effect, and
-//     what the work with each set cost, in cells from which tables are made.
+//  1. Evidence (collect.go): the providers, one small file for each kind of producer (provider.go lists them), examine each
+//     event. The result is the evidence of every slice and instant, sorted by ordinal, and the catalogue of contexts,
+//     requests and input events. Later passes do not read event arguments.
+//  2. Propagation (propagation.go): finds the contexts that begin with each slice and instant. It propagates contexts along
+//     flows, into asynchronous slices and with requests, and derives the frame of a slice from the slices inside it.
+//  3. Cost (result.go): computes the set of contexts of every slice and instant, the intervals in which each context is in
+//     effect, and the cost of each set, in cells from which tables are built.
 //
-// All of them use the Catalogue (catalogue.go): the contexts, their objects with their states over time (lives.go), and
-// the trees that they form (tree.go). Only evidence adds to it. Sets (sets.go) are contexts in effect together, each set once;
-// Index and Lists keep equal things once; Room is the share of a memory budget that each limit gets.
+// All passes use the Catalogue (catalogue.go): the contexts, the states of their objects over time (lives.go), and the trees
+// that they form (tree.go). Only the evidence pass adds to it. Sets (sets.go) interns the sets of contexts that are in effect
+// together. Limits scales the limits of these tables to the memory budget.
 //
 // What does not live here: cost tables (package tables), and how an attribution is written into a trace (package writeback).
 package attribution
@@ -25,7 +25,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Run attributes the work in a trace. What is wrong with the contexts of the input is counted, see trace.Trace.Problems.
+// Run attributes the work in a trace. It counts errors in the contexts of the input, see trace.Trace.Problems.
 // The result must be closed before the trace is.
 func Run(ctx context.Context, t *timeline.Timeline, opts Rules) (*Result, error) {
 	steps, err := flowbind.TakeSteps(ctx, t)

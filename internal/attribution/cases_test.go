@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// expected is what a case of conformance/contexts says, see the README there.
+// expected is the expectation of a case of conformance/contexts, see the README there.
 type expected struct {
 	Options struct {
 		Sources      []string `json:"sources"`
@@ -95,20 +95,20 @@ type expectedCPU struct {
 	WallWithoutCPUUs int64            `json:"wallWithoutCpuUs"`
 }
 
-// attributed is an input that went through all passes.
+// attributed is an input after all passes.
 type attributed struct {
 	*attribution.Result
 	t        *timeline.Timeline
 	problems *problem.Log
 }
 
-// prepared is a timeline that is nested and has its flows: what attribution starts from. It is closed when the test ends.
+// prepared is a nested timeline with resolved flows, the input of attribution. It is closed when the test ends.
 type prepared struct {
 	t        *timeline.Timeline
 	problems *problem.Log
 }
 
-// prepare ends what a Builder holds.
+// prepare finishes a Builder.
 func prepare(tb testing.TB, b *timeline.Builder, log *problem.Log) *prepared {
 	tb.Helper()
 	t, err := b.Finish(context.Background())
@@ -122,7 +122,7 @@ func prepare(tb testing.TB, b *timeline.Builder, log *problem.Log) *prepared {
 	return &prepared{t, log}
 }
 
-// readChrome reads a Chrome JSON trace with so many bytes of memory. The error is one of the input.
+// readChrome reads a Chrome JSON trace with a memory budget in bytes. Errors come from the input.
 func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
 	tb.Helper()
 	log := new(problem.Log)
@@ -150,7 +150,7 @@ func attribute(tb testing.TB, input []byte, opts attribution.Rules) *attributed 
 	return attributeIn(tb, input, opts, timeline.DefaultMemory)
 }
 
-// attributeIn is attribute with so many bytes of memory.
+// attributeIn is attribute with a memory budget in bytes.
 func attributeIn(tb testing.TB, input []byte, opts attribution.Rules, memory int64) *attributed {
 	tb.Helper()
 	l, err := readChrome(tb, input, memory)
@@ -160,7 +160,7 @@ func attributeIn(tb testing.TB, input []byte, opts attribution.Rules, memory int
 	return l.attribute(tb, opts)
 }
 
-// Table is Result.Table where there is no disk that could fail.
+// Table is Result.Table without an error, which only a disk could cause.
 func (a *attributed) Table(opts tables.TableOptions) *tables.Table {
 	t, err := tables.Of(a.Result).Table(opts)
 	if err != nil {
@@ -187,7 +187,7 @@ func (e *expected) options(tb testing.TB) (opts attribution.Rules) {
 	return opts
 }
 
-// identity is the name of a context in the cases: scope/id, with @pid when it is local.
+// identity returns the name of a context in the cases: scope/id, with @pid when it is local.
 func (a *attributed) identity(n attribution.NodeID) string {
 	if n == 0 {
 		return "(unattributed)"
@@ -195,7 +195,7 @@ func (a *attributed) identity(n attribution.NodeID) string {
 	return a.Contexts.Nodes[n].Identity.String()
 }
 
-// intervals returns the intervals for the tracks, in their order. It comes once.
+// intervals returns the intervals for the tracks, in order. It may be called once.
 func (a *attributed) intervals(t *testing.T) (list []attribution.Interval) {
 	t.Helper()
 	for {
@@ -228,7 +228,7 @@ func (a *attributed) stampsByEvent(tb testing.TB) map[int]attribution.SetID {
 	}
 }
 
-// show writes a set as in the cases.
+// show formats a set as in the cases.
 func (a *attributed) show(set attribution.SetID, full bool) []string {
 	var out []string
 	for _, id := range a.Sets.Lists.At(uint32(set)) {
@@ -485,7 +485,7 @@ func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int
 		if w.PID != nil {
 			pid = *w.PID
 		}
-		// Asynchronous slices, which the table has as well, have ids of package timeline.
+		// Asynchronous slices, which the table has too, have ids of package timeline.
 		if _, ok := a.Contexts.Find(w.Scope, w.ID, pid); !ok && w.Event != 0 && w.Event != 2 {
 			t.Errorf("event %d: there is no %s/%s of process %d", w.Event, w.Scope, w.ID, pid)
 		}
@@ -522,7 +522,7 @@ func (a *attributed) checkLists(t *testing.T, want *expected) {
 	}
 }
 
-// selfCost is what one context cost on one thread.
+// selfCost is the cost of a context on one thread.
 type selfCost struct{ wall, cpu, withoutCPU timeline.Nanos }
 
 // selfOf returns the costs of the contexts of a type on a thread, by logical node.

@@ -12,7 +12,7 @@ import (
 // SnapshotID identifies a state of an object; 0 means no state.
 type SnapshotID uint32
 
-// Snapshot is what was known of an object from some time on.
+// Snapshot is the state of an object from a time on.
 type Snapshot struct {
 	Node   NodeID
 	parent NodeID // 0: none
@@ -22,18 +22,18 @@ type Snapshot struct {
 	Url    string
 	Class  string
 
-	Category string // of an object
-	Pid      int64  // of the process in which a frame is, as the browser says; Global or 0: unknown
+	Category string // of the object
+	Pid      int64  // process of a frame, according to the browser; Global or 0: unknown
 }
 
-// change says what happened to an object.
+// change is the kind of an event about an object.
 type change uint8
 
 const (
 	created  change = iota + 1 // its life begins: N
 	changed                    // a snapshot: O
 	deleted                    // its life ends: D
-	followed                   // a frame that the browser reports; its life does not matter
+	followed                   // a frame that the browser reports, without creation and deletion
 )
 
 // reference names another object in a snapshot.
@@ -46,58 +46,58 @@ type reference struct {
 // mainProcess is the pid -1 of references: the process of the browser.
 const mainProcess int64 = -1
 
-// link is a reference to be resolved when all objects are known.
+// link is a reference that is resolved when all objects are known.
 type link struct {
 	from    SnapshotID
 	to      reference
 	sibling bool // joins the two objects; otherwise it names the parent
 }
 
-// maxSnapshots bounds the states of objects that are kept, and the references in them.
+// maxSnapshots bounds the number of object states, and the number of references in them.
 const maxSnapshots = 1 << 18
 
 // Catalogue holds the objects of a trace, their states over time, and the tree that they form.
 type Catalogue struct {
-	Room    Room
+	Limits  Limits
 	Types   []string // by TypeID
 	ByType  map[string]TypeID
 	Nodes   []Node // by NodeID; nodes[0] is unused
 	byID    index  // of nodes
-	byText  index  // of those that are the first with their scope and id
+	byText  index  // the first node of each scope and id
 	key     []byte
 	strings map[string]string // scopes, urls and classes
 	Size    int               // bytes of nodes and strings
-	dropped uint64            // what had no room
+	dropped uint64            // number of entries beyond the limits
 
-	Snapshots []Snapshot // by snapshotID
-	unseen    uint64     // states that had no room
-	links     []link
-	Entered   map[NodeID]enteredAs // of explicit contexts
-	classes   map[NodeID]string    // of contexts without snapshots
-	names     map[NodeID]string    // of contexts that have no url, see contextNames
+	Snapshots     []Snapshot // by snapshotID
+	droppedStates uint64     // number of states and references beyond the limits
+	links         []link
+	Entered       map[NodeID]enteredAs // explicit contexts
+	classes       map[NodeID]string    // classes of contexts without snapshots
+	names         map[NodeID]string    // names of contexts without a url, see contextNames
 
-	// Happened has the times at which input events happened, from the start of the trace.
-	Happened map[NodeID]timeline.Nanos
+	// InputTimes has the times of input events, counted from the start of the trace.
+	InputTimes map[NodeID]timeline.Nanos
 
-	States [][]state    // by NodeID; in the order of time
+	States [][]state    // by NodeID; in time order
 	last   []SnapshotID // by NodeID: the snapshot that was valid last, 0 if there was none
 	epochs []timeline.Nanos
 
 	logical []NodeID // by NodeID: the representative of the logical node
 	members map[NodeID][]NodeID
-	runsIn  nodeMap        // of frames, by logical node: the isolate that they run in
-	above   nodeMap        // of isolates: the frame that they hang below
-	sizes   map[NodeID]int // of logical nodes with several members
-	edges   [][]edge       // by logical node: what is above it, in the order of time
+	runsIn  nodeMap        // logical frame → the isolate that it runs in
+	above   nodeMap        // isolate → its parent frame
+	sizes   map[NodeID]int // number of members of logical nodes with several
+	edges   [][]edge       // by logical node: its parents, in time order
 	chain   []NodeID
 	other   []NodeID
-	visited []uint32 // by NodeID: the walk that has come by last
+	visited []uint32 // by NodeID: the latest walk that visited it
 	Walks   uint32
 
-	treeChanges bool // something has different parents at different times
+	treeChanges bool // some node has different parents at different times
 
 	mainPIDs map[string]int64 // of the main process of the browser in each id space
-	isMain   map[int64]bool   // the pids of MainPIDs, from Build on
+	isMain   map[int64]bool   // the pids in mainPIDs; set by build
 }
 
 // state is a snapshot and the time from which it is valid.
@@ -106,10 +106,10 @@ type state struct {
 	Snapshot SnapshotID
 }
 
-func newCatalogue(room Room) *Catalogue {
+func newCatalogue(limits Limits) *Catalogue {
 	c := &Catalogue{
-		Room: room, Types: slices.Clone(builtIn[:]), ByType: map[string]TypeID{}, Nodes: make([]Node, 1), strings: map[string]string{},
-		Entered: map[NodeID]enteredAs{}, Snapshots: make([]Snapshot, 1), classes: map[NodeID]string{}, Happened: map[NodeID]timeline.Nanos{},
+		Limits: limits, Types: slices.Clone(builtIn[:]), ByType: map[string]TypeID{}, Nodes: make([]Node, 1), strings: map[string]string{},
+		Entered: map[NodeID]enteredAs{}, Snapshots: make([]Snapshot, 1), classes: map[NodeID]string{}, InputTimes: map[NodeID]timeline.Nanos{},
 		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, mainPIDs: map[string]int64{},
 	}
 	for id, name := range builtIn {
@@ -120,13 +120,13 @@ func newCatalogue(room Room) *Catalogue {
 	return c
 }
 
-// addState adds a state of an object; 0 if there are too many.
+// addState adds a state of an object and returns its id; 0 if there are too many.
 func (c *Catalogue) addState(s Snapshot) SnapshotID {
 	if s.Node == 0 {
-		return 0 // counted
+		return 0 // counted when the node was dropped
 	}
-	if len(c.Snapshots) >= c.Room.Of(maxSnapshots) {
-		c.unseen++
+	if len(c.Snapshots) >= c.Limits.Of(maxSnapshots) {
+		c.droppedStates++
 		return 0
 	}
 	c.Snapshots = append(c.Snapshots, s)
@@ -138,16 +138,16 @@ func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
 	if from == 0 {
 		return
 	}
-	if len(c.links) >= c.Room.Of(maxSnapshots) {
-		c.unseen++
+	if len(c.links) >= c.Limits.Of(maxSnapshots) {
+		c.droppedStates++
 		return
 	}
 	to.Scope, to.Id = c.Keep([]byte(to.Scope)), c.Keep([]byte(to.Id))
 	c.links = append(c.links, link{from, to, sibling})
 }
 
-// Finish puts the states of all objects in order (attribution.md, rule 3): N and D divide the lives of an object; before
-// the first snapshot of a life the first one counts, if no event began the life.
+// Finish orders the states of all objects (attribution.md, rule 3): N and D events separate the lives of an object. If no
+// event began a life, its first snapshot also applies to the time before.
 func (c *Catalogue) Finish() {
 	order := make([]SnapshotID, 0, len(c.Snapshots)-1)
 	for id := range c.Snapshots[1:] {
@@ -170,7 +170,7 @@ func (c *Catalogue) Finish() {
 	}
 }
 
-// lives returns the states of one object.
+// lives returns the states of an identity whose events all have one class.
 func (c *Catalogue) lives(changes []SnapshotID) []state {
 	var out []state
 	alive := false
@@ -195,8 +195,8 @@ func (c *Catalogue) lives(changes []SnapshotID) []state {
 	return out
 }
 
-// At returns the snapshot of an object that is valid at a time, 0 if there is none; at lastTime that which was valid last,
-// also of an object that was deleted: what it was called is known still.
+// At returns the snapshot of an object that is valid at a time; 0 if there is none. At LastTime it returns the latest
+// snapshot, even if the object was deleted.
 func (c *Catalogue) At(node NodeID, ts timeline.Nanos) SnapshotID {
 	if int(node) >= len(c.States) {
 		return 0
@@ -227,8 +227,8 @@ func lastKnown(states []state) SnapshotID {
 	return 0
 }
 
-// markContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,
-// and those that are referred to. Others, of which old traces of Chrome have many, do not.
+// markContexts marks the objects that have a url or references as contexts; explicitEvents marks entered ones, and build
+// marks referenced ones. Old Chrome traces have many other objects.
 func (c *Catalogue) markContexts() {
 	for i := range c.Snapshots[1:] {
 		if s := &c.Snapshots[i+1]; s.Url != "" {
@@ -240,7 +240,7 @@ func (c *Catalogue) markContexts() {
 	}
 }
 
-// findEpochs finds the times at which something changes about contexts. Between two of them every context has one
+// findEpochs collects the times at which the state of any context changes. Between two of them every context has one
 // snapshot and one parent.
 func (c *Catalogue) findEpochs() {
 	for node, states := range c.States {
@@ -255,7 +255,7 @@ func (c *Catalogue) findEpochs() {
 	c.epochs = slices.Compact(c.epochs)
 }
 
-// resolve returns the object that a reference means.
+// resolve returns the object that a reference names.
 func (c *Catalogue) resolve(r *reference) (NodeID, bool) {
 	pid := r.process
 	if pid == mainProcess {
@@ -278,7 +278,7 @@ func (c *Catalogue) resolve(r *reference) (NodeID, bool) {
 	return n, len(c.States[n]) > 0
 }
 
-// classify gives contexts of which only begin and end are known the class that these say.
+// classify sets the class of contexts that have only creation and deletion events.
 func (c *Catalogue) classify() {
 	for i := range c.Snapshots[1:] {
 		s := &c.Snapshots[i+1]
@@ -288,7 +288,7 @@ func (c *Catalogue) classify() {
 	}
 }
 
-// Url returns the url of a logical node at a time: its representative's, or else another member's.
+// Url returns the url of a logical node at a time: the first one among its members, starting with the representative.
 func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	for _, m := range c.MembersOf(logical) {
 		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Url != "" {
@@ -298,7 +298,7 @@ func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	return ""
 }
 
-// Pid returns the process in which a frame is at a time; false if it is not known.
+// Pid returns the process of a frame at a time; false if it is unknown.
 func (c *Catalogue) Pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
 	s := c.At(logical, ts)
 	if s == 0 || !c.Nodes[logical].IsFrame {
@@ -310,13 +310,13 @@ func (c *Catalogue) Pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
 	return 0, false
 }
 
-// Class returns the class of a logical node, as url does.
+// Class returns the class of a logical node; it searches the members as Url does.
 func (c *Catalogue) Class(logical NodeID, ts timeline.Nanos) string {
 	class, _ := c.classified(logical, ts)
 	return class
 }
 
-// classified returns the class of a logical node and the member of which it is the class.
+// classified returns the class of a logical node and the member that has it.
 func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string, member NodeID) {
 	for _, m := range c.MembersOf(logical) {
 		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Class != "" {
@@ -326,11 +326,11 @@ func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 	return c.classes[logical], logical
 }
 
-// scopeWords are put before numeric ids of contexts that have no class.
+// scopeWords are prefixes for the numeric ids of contexts without a class.
 var scopeWords = map[string]string{ScopeIsolate: "isolate", scopeGraphics: "frame", scopeTab: "tab", ScopeWindow: "window"}
 
-// Label is how a context is called: its url, otherwise its class and id, otherwise what contextNames found, otherwise its id
-// (attribution.md, What is written).
+// Label returns the name of a context: its url, otherwise its class and id, otherwise the name from contextNames, otherwise
+// its id (attribution.md, What is written).
 func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	n := &c.Nodes[node]
 	if n.Scope == scopeScript {
@@ -341,7 +341,7 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 		return url
 	}
 	if class, member := c.classified(logical, ts); class != "" {
-		if at, ok := c.Happened[node]; ok {
+		if at, ok := c.InputTimes[node]; ok {
 			return class + " @" + strconv.FormatInt(int64(at/1e6), 10) + " ms"
 		}
 		return class + " " + c.Nodes[member].ID
@@ -349,7 +349,7 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	return c.nameOfID(node)
 }
 
-// nameOfID names a context that has no url and no class.
+// nameOfID names a context without a url and class.
 func (c *Catalogue) nameOfID(node NodeID) string {
 	n := &c.Nodes[node]
 	if name := c.names[node]; name != "" {
@@ -364,11 +364,11 @@ func (c *Catalogue) nameOfID(node NodeID) string {
 	return n.ID
 }
 
-// sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
+// sameText reports whether two nodes have the same scope and id: enter and leave events match by these alone.
 func (c *Catalogue) sameText(a, b NodeID) bool { return c.Nodes[a].text == c.Nodes[b].text }
 
-// LabelOf is how a context is called in the state in which an entry means it: the url, otherwise as Label has it. One
-// that is bound to no state although there are some is called as if it had no url and no class (attribution.md, rule 3).
+// LabelOf returns the name of a context in the given state: its url, otherwise its Label. If the context has states but
+// snapshot is 0, the name uses neither url nor class (attribution.md, rule 3).
 func (c *Catalogue) LabelOf(node NodeID, snapshot SnapshotID) string {
 	if snapshot == 0 {
 		if int(node) < len(c.States) && lastKnown(c.States[node]) != 0 {
@@ -382,5 +382,5 @@ func (c *Catalogue) LabelOf(node NodeID, snapshot SnapshotID) string {
 	return c.Label(node, c.Snapshots[snapshot].TS)
 }
 
-// LastTime is later than everything in a trace. Asked for this time, the catalogue tells the last that was known.
+// LastTime is later than everything in a trace. For this time, the catalogue returns the latest known state.
 const LastTime timeline.Nanos = 1<<63 - 1

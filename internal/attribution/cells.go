@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// cellKey is what costs are added up by: the finest division that any report needs. The set says which contexts are
-// charged, and since what the tree above them was like: it has been the same from that time on.
+// cellKey is the key by which costs are summed, the finest division that any report needs. Since is a time from which on the
+// tree above the contexts of the set did not change.
 type cellKey struct {
 	Since    timeline.Nanos
 	Thread   timeline.TrackID
@@ -24,15 +24,15 @@ type Cell struct {
 	cellKey
 	Wall       timeline.Nanos
 	Cpu        timeline.Nanos
-	WithoutCPU timeline.Nanos // wall time of slices whose CPU time is not known
+	WithoutCPU timeline.Nanos // wall time of slices with unknown CPU time
 	Slices     int64
 	Instants   int64
 	Forced     [2]timeline.Nanos // style, layout; wall time of whole slices
 	ForcedN    [2]int64
-	Freed      int64 // bytes, by garbage collections
+	Freed      int64 // bytes freed by garbage collections
 }
 
-// numbers are the costs of a cell.
+// numbers returns pointers to all costs of a cell.
 func (c *Cell) numbers() [10]*int64 {
 	return [...]*int64{
 		(*int64)(&c.Wall), (*int64)(&c.Cpu), (*int64)(&c.WithoutCPU), &c.Slices, &c.Instants,
@@ -57,25 +57,25 @@ func compareCells(a, b *Cell) int {
 	return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Category, b.Category))
 }
 
-// cells adds up costs by key. Those that do not fit its memory are sorted on disk, where a key can come several times,
-// and added up when they are read.
+// cells sums costs by key. Cells that do not fit the memory are sorted on disk, where a key can occur several times;
+// they are summed when they are read.
 type cells struct {
 	held       collections.List[Cell]
-	places     map[cellKey]int32 // in held
+	places     map[cellKey]int32 // indexes in held
 	limit      int               // of held
-	generation uint32            // changes when the places do
+	generation uint32            // changes when the indexes become invalid
 	Spilled    *extsort.Sorter[Cell]
-	sorted     *extsort.Sorted[Cell] // all of spilled, when nothing is added any more
+	sorted     *extsort.Sorted[Cell] // Spilled, once nothing more is added
 	memory     int64
 	dir        string
 	err        error // of the disk
 }
 
-// heldCellSize is what a held cell takes, with its place.
+// heldCellSize is the size of a cell in memory, with its map entry.
 const heldCellSize = 152
 
 func newCells(memory int64, dir string) *cells {
-	memory /= 2 // one half for what is held, one for sorting
+	memory /= 2 // one half for held cells, one for sorting
 	return &cells{places: map[cellKey]int32{}, limit: int(max(memory/heldCellSize, 64)), memory: memory, dir: dir}
 }
 
@@ -93,10 +93,10 @@ func (c *cells) place(key cellKey) int32 {
 	return i
 }
 
-// at returns the held cell of a place. It is valid until the generation changes.
+// at returns the held cell with an index. It is valid until the generation changes.
 func (c *cells) at(place int32) *Cell { return c.held.At(int(place)) }
 
-// spill moves what is held to the sorter.
+// spill moves the held cells to the sorter.
 func (c *cells) spill() {
 	if c.Spilled == nil {
 		c.Spilled = extsort.New(cellOrder, c.memory, c.dir)
@@ -111,11 +111,11 @@ func (c *cells) spill() {
 	c.generation++
 }
 
-// Empty reports whether there are none.
+// Empty reports whether there are no cells.
 func (c *cells) Empty() bool { return c.held.Len() == 0 && c.Spilled == nil }
 
-// Each calls fn for every cell, with each key once, in the same order whether they fit the memory or not. Nothing can be
-// added afterwards.
+// Each calls fn once for every key. The order is the same whether the cells fit the memory or not. No cell can be added
+// afterwards.
 func (c *cells) Each(fn func(*Cell)) error {
 	if c.Empty() {
 		return nil
@@ -151,7 +151,7 @@ func (c *cells) Each(fn func(*Cell)) error {
 	}
 }
 
-// close frees what is held and removes the temporary file.
+// close frees the memory and removes the temporary file.
 func (c *cells) close() error {
 	c.held, c.places = collections.List[Cell]{}, nil
 	if c.Spilled == nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Intervals are not cut more often than maxCuts, and the time of slices that are divided too finely has no CPU time; all
-// of it adds up.
+// Intervals are split at most maxCuts times, and the time of slices with too many parts has no CPU time; everything adds up.
 func TestCostLimits(t *testing.T) {
-	most := For(Full)
+	most := LimitsFor(Full)
 	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})
 	k.Cells = newCells(1<<20, t.TempDir())
 	w := &thread{id: 1}
@@ -42,7 +41,7 @@ func TestCostLimits(t *testing.T) {
 
 // A slice has the same number of shares wherever cells are spilled: otherwise the limit would depend on the memory.
 func TestSharesOfSpilledCells(t *testing.T) {
-	most := For(Full)
+	most := LimitsFor(Full)
 	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})
 	w := &thread{id: 1}
 	*w.slices.Push(100) = slice{up: -1, cpu: cpuTime{known: true, used: 50}}
@@ -88,7 +87,7 @@ func TestPortion(t *testing.T) {
 	}
 }
 
-// What is sorted on disk has keys that agree with its order.
+// Keys of data that is sorted on disk agree with its order.
 func TestCostKeys(t *testing.T) {
 	t.Run("sets of events", func(t *testing.T) { keytest.Check(t, eventSetOrder) })
 	t.Run("cells", func(t *testing.T) { keytest.Check(t, cellOrder) })

@@ -8,39 +8,39 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// chromeFrames finds the frame that an event of Chrome names, the isolates in which frames run their scripts, and the
+// chromeFrames finds the frame that a Chrome event names, the isolates in which frames run their scripts, and the
 // tree of frames (attribution.md, The types).
 type chromeFrames struct {
 	known   map[NodeID]knownFrame
 	waiting map[pseudoID][]SnapshotID // states of frames in processes that have no pid yet
-	waits   int                       // how many these are
+	waits   int                       // number of states in waiting
 }
 
-// pseudoID is what a process is called that has no pid yet.
+// pseudoID identifies a process that has no pid yet.
 type pseudoID struct{ idSpace, id string }
 
-// knownFrame is what is known of a frame from the events so far.
+// knownFrame is the state of a frame after the events so far.
 type knownFrame struct {
-	parent      string // its id; "": none is known
-	fromBrowser bool   // the browser said so, which counts more than what a renderer says
+	parent      string // its id; "": unknown
+	fromBrowser bool   // the parent comes from the browser process, which overrides a renderer
 	url         string
 	byScript    bool // the url comes from a script in the document, so any other event overrides it
 }
 
-// knownSize is what a knownFrame takes, with its place.
-const knownSize = 96
+// knownFrameSize is the size of a knownFrame, with its map entry.
+const knownFrameSize = 96
 
-// maxWaiting bounds the states of frames whose process is not known yet.
+// maxWaiting bounds the states of frames whose process is still unknown.
 const maxWaiting = 1 << 12
 
-func (p *chromeFrames) see(c *collecting, s *event) error {
+func (p *chromeFrames) observe(c *collecting, s *event) error {
 	switch s.name.event {
 	case producers.TracingStartedInBrowser, producers.FrameCommittedInBrowser, producers.CommitLoad, producers.FrameDeletedInBrowser, producers.ProcessReadyInBrowser:
 		p.tree(c, s)
 	case producers.ParseHTML, producers.NavigationStart:
 		p.address(c, s, s.facts.url, false)
 	case producers.ResourceSendRequest:
-		if was := p.known[c.frameOf(s)]; was.url == "" || was.byScript { // what says the url itself counts more
+		if known := p.known[c.frameOf(s)]; known.url == "" || known.byScript { // events about the url itself take precedence
 			p.address(c, s, documentURL(c.t, s.Args), false)
 		}
 	case producers.FunctionCall, producers.EvaluateScript:
@@ -54,19 +54,18 @@ func (p *chromeFrames) see(c *collecting, s *event) error {
 	}
 	var frame NodeID
 	if f.frame != nil {
-		frame = c.frameNode(f.frame, s.place.pid, s.place.idSpace)
+		frame = c.frameNode(f.frame, s.track.pid, s.track.idSpace)
 	}
 	if f.isolate != nil {
 		p.isolate(c, s, frame)
 	}
-	if frame == 0 || s.place.Place == placeOther || s.place.Place == placeObjects {
+	if frame == 0 || s.track.Place == placeOther || s.track.Place == placeObjects {
 		return nil
 	}
-	return c.own(s, TypeFrame, frame)
+	return c.addContext(s, TypeFrame, frame)
 }
 
-// frameNode returns the context of a frame. Addresses, which old versions of Chrome wrote, mean something in their
-// process only.
+// frameNode returns the context of a frame. Addresses, which old Chrome versions used as ids, are local to their process.
 func (c *collecting) frameNode(frame []byte, pid int64, idSpace string) NodeID {
 	if !isPointer(frame) {
 		pid = Global
@@ -76,23 +75,23 @@ func (c *collecting) frameNode(frame []byte, pid int64, idSpace string) NodeID {
 	return n
 }
 
-// isolate notes in which isolate a thread, its process and a frame run scripts.
+// isolate records in which isolate a thread, its process and a frame run scripts.
 func (p *chromeFrames) isolate(c *collecting, s *event, frame NodeID) {
-	isolate := c.node(ScopeIsolate, s.facts.isolate, s.place.pid, s.place.idSpace)
+	isolate := c.node(ScopeIsolate, s.facts.isolate, s.track.pid, s.track.idSpace)
 	if isolate == 0 {
 		return
 	}
 	c.contexts.Nodes[isolate].Context = true
-	if s.place.Place == PlaceThread {
-		c.isolateOf[s.place.Thread] = c.isolateOf[s.place.Thread].with(isolate)
+	if s.track.Place == PlaceThread {
+		c.isolateOf[s.track.Thread] = c.isolateOf[s.track.Thread].with(isolate)
 	}
-	c.isolateOf[s.place.process] = c.isolateOf[s.place.process].with(isolate)
+	c.isolateOf[s.track.process] = c.isolateOf[s.track.process].with(isolate)
 	if frame != 0 && c.frames[frame] == 0 && (s.name.event == producers.FunctionCall || s.name.event == producers.ScriptCatchup) {
 		c.frames[frame] = isolate
 	}
 }
 
-// tree reads an event that says which frames there are (attribution.md, The types).
+// tree reads an event that lists or changes frames (attribution.md, The types).
 func (p *chromeFrames) tree(c *collecting, s *event) {
 	for a := range c.t.ArgList(s.Args) {
 		if string(a.Key) != "data" || a.Kind != timeline.ArgDict {
@@ -113,7 +112,7 @@ func (p *chromeFrames) tree(c *collecting, s *event) {
 	}
 }
 
-// frameFacts are the members of what an event says about one frame.
+// frameFacts are the members of an event's description of a frame.
 type frameFacts struct {
 	id, url, parent, pseudo []byte
 	pid                     int64 // Global: unknown
@@ -140,84 +139,84 @@ func (p *chromeFrames) factsOf(c *collecting, dict timeline.Arg, idSpace string)
 	return f
 }
 
-// frame reads what an event says about one frame.
+// frame reads an event's description of one frame.
 func (p *chromeFrames) frame(c *collecting, s *event, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
 	}
-	f := p.factsOf(c, dict, s.place.idSpace)
+	f := p.factsOf(c, dict, s.track.idSpace)
 	if s.name.event == producers.ProcessReadyInBrowser {
-		p.ready(c, &f, s.place.idSpace)
+		p.ready(c, &f, s.track.idSpace)
 		return
 	}
 	if s.name.event == producers.CommitLoad {
-		f.pid = s.place.pid // the process of the frame says so itself
+		f.pid = s.track.pid // the frame's own process writes this event
 	}
 	if f.id == nil || isPointer(f.id) && f.pid == Global {
-		return // an address means something in the process of the frame only
+		return // an address is local to the process of the frame
 	}
-	node := c.frameNode(f.id, f.pid, s.place.idSpace)
+	node := c.frameNode(f.id, f.pid, s.track.idSpace)
 	if s.name.event == producers.FrameDeletedInBrowser {
 		delete(p.known, node)
 		c.contexts.addState(Snapshot{Node: node, TS: s.TS, Event: s.Event, change: deleted})
 		return
 	}
-	was, now := p.known[node], knownFrame{url: c.contexts.Keep(f.url)}
+	old, frame := p.known[node], knownFrame{url: c.contexts.Keep(f.url)}
 	switch {
 	case s.name.event != producers.CommitLoad:
-		now.parent, now.fromBrowser = c.contexts.Keep(f.parent), true
-	case was.fromBrowser || f.parent == nil:
-		now.parent, now.fromBrowser = was.parent, was.fromBrowser
+		frame.parent, frame.fromBrowser = c.contexts.Keep(f.parent), true
+	case old.fromBrowser || f.parent == nil:
+		frame.parent, frame.fromBrowser = old.parent, old.fromBrowser
 	default:
-		now.parent = c.contexts.Keep(f.parent)
+		frame.parent = c.contexts.Keep(f.parent)
 	}
-	state := p.add(c, s, node, now, f.pid)
+	state := p.add(c, s, node, frame, f.pid)
 	if f.pid == Global && f.pseudo != nil && state != 0 && p.waits < maxWaiting {
 		if p.waiting == nil {
 			p.waiting = map[pseudoID][]SnapshotID{}
 		}
-		of := pseudoID{s.place.idSpace, string(f.pseudo)}
-		p.waiting[of] = append(p.waiting[of], state)
+		process := pseudoID{s.track.idSpace, string(f.pseudo)}
+		p.waiting[process] = append(p.waiting[process], state)
 		p.waits++
 	}
 }
 
-// add adds a state of a frame in the process with a pid, or Global.
-func (p *chromeFrames) add(c *collecting, s *event, node NodeID, now knownFrame, pid int64) SnapshotID {
+// add adds a state of a frame in the process with the given pid, or Global.
+func (p *chromeFrames) add(c *collecting, s *event, node NodeID, frame knownFrame, pid int64) SnapshotID {
 	if node == 0 {
 		return 0
 	}
 	if p.known == nil {
 		p.known = map[NodeID]knownFrame{}
 	}
-	if _, ok := p.known[node]; ok || c.contexts.hasRoom(knownSize) {
-		p.known[node] = now
+	if _, ok := p.known[node]; ok || c.contexts.reserve(knownFrameSize) {
+		p.known[node] = frame
 	}
-	state := c.contexts.addState(Snapshot{Node: node, TS: s.TS, Event: s.Event, change: followed, Url: now.url, Pid: pid})
-	if now.parent != "" {
+	state := c.contexts.addState(Snapshot{Node: node, TS: s.TS, Event: s.Event, change: followed, Url: frame.url, Pid: pid})
+	if frame.parent != "" {
 		process := c.contexts.Nodes[node].Process // of an address; Global otherwise
-		c.frameNode([]byte(now.parent), process, s.place.idSpace)
-		c.contexts.refer(state, reference{Scope: ScopeFrame, Id: now.parent, process: process, IDSpace: s.place.idSpace}, false)
+		c.frameNode([]byte(frame.parent), process, s.track.idSpace)
+		c.contexts.refer(state, reference{Scope: ScopeFrame, Id: frame.parent, process: process, IDSpace: s.track.idSpace}, false)
 	}
 	return state
 }
 
-// ready says which process a pseudo id stands for.
+// ready sets the pid of frames in a process that was known only by its pseudo id.
 func (p *chromeFrames) ready(c *collecting, f *frameFacts, idSpace string) {
 	if f.pid == Global || f.pseudo == nil {
 		return
 	}
-	of := pseudoID{idSpace, string(f.pseudo)}
-	list := p.waiting[of]
+	process := pseudoID{idSpace, string(f.pseudo)}
+	list := p.waiting[process]
 	for _, state := range list {
 		c.contexts.Snapshots[state].Pid = f.pid
 	}
-	delete(p.waiting, of)
+	delete(p.waiting, process)
 	p.waits -= len(list)
 }
 
-// address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
-// made for that.
+// address sets the url of a frame from an event that happens to contain it: many recordings lack the events that are
+// meant for that.
 func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript bool) {
 	if len(url) == 0 || s.isEnd() {
 		return
@@ -226,19 +225,19 @@ func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript boo
 	if node == 0 {
 		return
 	}
-	was := p.known[node]
-	kept := c.contexts.Keep(url)
-	same := was.url == kept
-	was.url, was.byScript = kept, byScript
-	if !same {
-		p.add(c, s, node, was, s.place.pid)
-	} else if _, ok := p.known[node]; ok {
-		p.known[node] = was
+	frame, known := p.known[node]
+	old := frame.url
+	frame.url, frame.byScript = c.contexts.Keep(url), byScript
+	if frame.url != old {
+		p.add(c, s, node, frame, s.track.pid)
+	} else if known {
+		p.known[node] = frame
 	}
 }
 
-// isInline reports whether the script of an event is certainly written in the document of its frame, so that it has the document's
-// url: it starts after the start of its file, as no script with a file of its own does, or the file has the name of a document.
+// isInline reports whether the script of an event is surely part of the document of its frame, so that its url is the
+// document's: it does not start at the start of its file, as scripts in separate files do, or the file has the name of a
+// document.
 func isInline(t *timeline.Timeline, s *event) bool {
 	if isDocumentName(s.facts.url) {
 		return true
@@ -261,7 +260,7 @@ func isInline(t *timeline.Timeline, s *event) bool {
 	return false
 }
 
-// isDocumentName reports whether the path of a url looks like a document's: it ends in .html, .htm or a slash.
+// isDocumentName reports whether a url looks like a document's: its path ends in .html, .htm or a slash.
 func isDocumentName(url []byte) bool {
 	scheme, _, path := producers.SplitURL(url)
 	if len(scheme) == 0 {
@@ -275,16 +274,16 @@ func isDocumentName(url []byte) bool {
 	return false
 }
 
-// frameOf returns the context of the frame that an event names by its id; 0 if it names none, or an address.
+// frameOf returns the context of the frame that an event names by its id; 0 if the event has no frame id or an address.
 func (c *collecting) frameOf(s *event) NodeID {
 	if f := s.facts.frame; f != nil && !isPointer(f) {
-		return c.frameNode(f, Global, s.place.idSpace)
+		return c.frameNode(f, Global, s.track.idSpace)
 	}
 	return 0
 }
 
-// documentURL returns the url of the document that a request of a frame is for, from its arguments; nil if it is for something else. What has
-// begun the request says nothing of the document: that may be a style sheet.
+// documentURL returns the url of a request from its arguments if the request is for a document; otherwise nil. The
+// initiator of a request does not help: it may be a style sheet.
 func documentURL(t *timeline.Timeline, args timeline.Args) (url []byte) {
 	isDocument := false
 	for data := range t.ArgList(args) {
@@ -306,13 +305,13 @@ func documentURL(t *timeline.Timeline, args timeline.Args) (url []byte) {
 	return url
 }
 
-// chromeGraphics finds the frame of an animation for which an event of Chrome's compositor works: the number of the
-// begin-frame and the layer tree. A number in data.frameId is that, and no frame of a document (attribution.md, The types).
+// chromeGraphics finds the animation frame that an event of Chrome's compositor works on, identified by the number of the
+// begin-frame and the layer tree. A number in data.frameId is an animation frame, not a frame of a document (attribution.md, The types).
 type chromeGraphics struct{}
 
-func (chromeGraphics) see(c *collecting, s *event) error {
+func (chromeGraphics) observe(c *collecting, s *event) error {
 	f := s.facts
-	pid := s.place.pid
+	pid := s.track.pid
 	if pid == Global && s.Thread != 0 { // asynchronous slices of no process
 		pid = c.found.tracks[s.Thread].pid
 	}
@@ -321,21 +320,21 @@ func (chromeGraphics) see(c *collecting, s *event) error {
 	}
 	id := strconv.AppendInt(nil, f.layerTree, 10)
 	id = strconv.AppendInt(append(id, '.'), f.sequence, 10)
-	return c.own(s, TypeGraphicsFrame, c.contexts.nodeOf(scopeGraphics, id, pid))
+	return c.addContext(s, TypeGraphicsFrame, c.contexts.nodeOf(scopeGraphics, id, pid))
 }
 
 // gcSlices finds the slices that collect garbage, and how much they freed.
 type gcSlices struct {
-	before map[uint64]int64 // size of the heap where a collection began that has not ended, by its ordinal
+	before map[uint64]int64 // heap size at the start of open collections, by ordinal
 }
 
-func (p *gcSlices) see(c *collecting, s *event) error {
+func (p *gcSlices) observe(c *collecting, s *event) error {
 	f := s.facts
-	if !s.name.collector || s.place.Place != PlaceThread || s.Kind == timeline.ItemInstant {
+	if !s.name.collector || s.track.Place != PlaceThread || s.Kind == timeline.ItemInstant {
 		return nil
 	}
 	if s.Kind == timeline.ItemBegin {
-		c.found.isolates[s.place.Thread] = 0 // which one is known at the end
+		c.found.isolates[s.track.Thread] = 0 // run sets the isolate
 		if err := c.add(Evidence{ordinal: s.ordinal, kind: collects}); err != nil {
 			return err
 		}
@@ -357,28 +356,28 @@ func (p *gcSlices) see(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: Freed, value: before - f.heapAfter})
 }
 
-// maxOpenCollections bounds the garbage collections of which the end is awaited.
+// maxOpenCollections bounds the garbage collections that have not ended.
 const maxOpenCollections = 1 << 12
 
-// appendThreadName appends the id of the isolate that stands for a thread.
+// appendThreadName appends the id of the isolate that is made up for a thread.
 func appendThreadName(b []byte, pid int64, tid timeline.InputID) []byte {
 	b = append(b, "thread:"...)
 	b = strconv.AppendInt(b, pid, 10)
 	return append(append(b, '/'), tid.String()...)
 }
 
-// scripts finds the script of an event that runs or compiles one, and of profile calls.
+// scripts finds the script of profile calls and of events that run or compile a script.
 type scripts struct{}
 
-func (scripts) see(c *collecting, s *event) error {
+func (scripts) observe(c *collecting, s *event) error {
 	url := s.facts.url
 	if s.call {
 		url = s.facts.ownURL
 	} else if !s.name.script {
 		return nil
 	}
-	if url == nil || s.place.Place != PlaceThread || s.isEnd() && s.call {
+	if url == nil || s.track.Place != PlaceThread || s.isEnd() && s.call {
 		return nil
 	}
-	return c.own(s, TypeScript, c.contexts.nodeOf(scopeScript, url, Global))
+	return c.addContext(s, TypeScript, c.contexts.nodeOf(scopeScript, url, Global))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// found is what the first pass leaves to those that follow: what the events of the trace say about contexts.
+// found is the result of the first pass: what the events of the trace state about contexts.
 type found struct {
 	T          *timeline.Timeline
 	workers    int
@@ -21,21 +21,21 @@ type found struct {
 	Evidence   *extsort.Sorter[Evidence] // by ordinal
 	tracks     []track                   // by TrackID
 	names      []nameInfo                // by NameID
-	markers    map[string]*nameInfo      // by the names of markers that have others
+	markers    map[string]*nameInfo      // by marker name, for slices that are named by the label of their marker
 	categories []categoryInfo            // by CategoryID
 	Requests   requests
 	inputs     inputs
-	isolates   map[timeline.TrackID]NodeID // of the threads that collect garbage
-	Explicit   map[timeline.TrackID]bool   // threads with explicit events, on which nothing is collected for isolates
-	attributed bool                        // the trace holds an earlier attribution
+	isolates   map[timeline.TrackID]NodeID // isolates of the threads that collect garbage
+	Explicit   map[timeline.TrackID]bool   // threads with explicit events, where garbage collection is not charged to isolates
+	attributed bool                        // the trace contains an earlier attribution
 	Own        ownTracks
-	Runs       map[IsolateRun]bool // what threads do themselves
+	Runs       map[IsolateRun]bool // frames and scripts by the threads that run them
 
-	hasLanes bool // see nested
-	ofLanes  []timeline.Head
+	hasLanes bool            // see nested
+	reorder  []timeline.Head // buffer of nested
 }
 
-// pass is the first pass: it shows all events to the providers and keeps what they find.
+// collecting is the first pass: it passes all events to the providers and collects what they find.
 type collecting struct {
 	found     *found
 	contexts  *Catalogue
@@ -45,31 +45,31 @@ type collecting struct {
 	providers []provider
 	names     *contextNames
 
-	open  map[uint32]openBegin // slices that have an end event, by the event that began them
-	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
+	open  map[uint32]openBegin // open slices that have an end event, by the number of their start event
+	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as the cost pass computes them, outermost first
 	event event
 
-	group   []timeline.Head // as it came
-	known   []arguments     // about it; nil: not read yet
-	inOrder bool            // what is shown of it comes in its order, see nested
-	early   []int           // of the group: ends of what has not begun
+	group   []timeline.Head // in input order
+	known   []arguments     // of group; nil: not read yet
+	inOrder bool            // group is processed in its order, see nested
+	early   []int           // indexes in group of ends that precede their starts
 	latest  arguments
 
-	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
+	isolateOf map[timeline.TrackID]isolateChoice // of threads and processes
 	frames    map[NodeID]NodeID                  // isolate of every frame that runs scripts
 
-	renumbered map[recordedPID]int64 // pids of processes that have others in the trace
-	id         []byte                // see global
+	renumbered map[recordedPID]int64 // new pids of processes that weft renumbered
+	id         []byte                // buffer of global
 }
 
-// ownTracks are the tracks that an earlier attribution has written, and what is on them.
+// ownTracks are the tracks that an earlier attribution has written, and the number of events on them.
 type ownTracks struct {
 	Tracks           []timeline.TrackID
 	Slices, Instants int64
 }
 
-// see counts what is on such a track.
-func (w *ownTracks) see(o *timeline.Head) {
+// observe counts an event on such a track.
+func (w *ownTracks) observe(o *timeline.Head) {
 	switch o.Kind {
 	case timeline.ItemBegin:
 		w.Slices++
@@ -78,18 +78,17 @@ func (w *ownTracks) see(o *timeline.Head) {
 	}
 }
 
-// openBegin is a slice whose end event has not come.
+// openBegin is a slice whose end event has not been read.
 type openBegin struct {
 	ordinal    uint64
 	name       timeline.NameID
-	late       bool           // the end event comes when cost has done with the slice
-	threadTime timeline.Nanos // at its start; NoTime if unknown
+	late       bool           // the end event comes too late for the cost pass
+	threadTime timeline.Nanos // at the start; NoTime if unknown
 }
 
-// newPass prepares the first pass.
 func newCollecting(t *timeline.Timeline, workers int) *collecting {
 	f := &found{
-		T: t, workers: workers, Contexts: newCatalogue(For(t.Memory())),
+		T: t, workers: workers, Contexts: newCatalogue(LimitsFor(t.Memory())),
 		Evidence: extsort.New(evidenceOrder, t.Memory()/16, t.TempDir()),
 		tracks:   TracksOf(t), names: infosOf(t), markers: map[string]*nameInfo{}, categories: categoriesOf(t), Requests: newRequests(), inputs: newInputs(),
 		isolates: map[timeline.TrackID]NodeID{}, Explicit: map[timeline.TrackID]bool{}, Runs: map[IsolateRun]bool{}, attributed: WasAttributed(t),
@@ -120,10 +119,10 @@ type recordedPID struct {
 	pid     int64
 }
 
-// renumberedProcesses returns the pids of the processes that have another one than where they were recorded. Where inputs that share an id
-// space have two processes of one pid, as containers do, a reference is taken for one to the process that has kept it.
+// renumberedProcesses maps recorded pids to the pids in the trace, for processes that weft renumbered. If inputs that share
+// an id space have two processes with one pid, as containers do, references mean the process that was not renumbered.
 func renumberedProcesses(f *found) map[recordedPID]int64 {
-	renumbered, kept := map[recordedPID]int64{}, map[recordedPID]bool{}
+	renumbered, unchanged := map[recordedPID]int64{}, map[recordedPID]bool{}
 	for id := range f.tracks {
 		if f.T.TrackKind(timeline.TrackID(id)) != timeline.ProcessTrack {
 			continue
@@ -131,24 +130,24 @@ func renumberedProcesses(f *found) map[recordedPID]int64 {
 		p, tr := &f.tracks[id], f.T.Track(timeline.TrackID(id))
 		switch {
 		case !tr.Renumbered:
-			kept[recordedPID{p.idSpace, p.pid}] = true
+			unchanged[recordedPID{p.idSpace, p.pid}] = true
 		case tr.RecordedPID >= 0: // references have −1 for the main process
 			renumbered[recordedPID{p.idSpace, tr.RecordedPID}] = p.pid
 		}
 	}
-	maps.DeleteFunc(renumbered, func(at recordedPID, _ int64) bool { return kept[at] })
+	maps.DeleteFunc(renumbered, func(at recordedPID, _ int64) bool { return unchanged[at] })
 	return renumbered
 }
 
-// pidOf returns the pid of the process that an event names by a pid.
+// pidOf returns the pid in the trace for a pid in an event's arguments.
 func (c *collecting) pidOf(idSpace string, pid int64) int64 {
-	if now, ok := c.renumbered[recordedPID{idSpace, pid}]; ok {
-		return now
+	if renumbered, ok := c.renumbered[recordedPID{idSpace, pid}]; ok {
+		return renumbered
 	}
 	return pid
 }
 
-// node returns the context with an id of a process, or of the whole id space if the pid is Global; 0 if there are too many.
+// node returns the context with an id that is local to a process, or to the id space if pid is Global; 0 if there are too many.
 func (c *collecting) node(scope string, id []byte, pid int64, idSpace string) NodeID {
 	if pid != Global {
 		return c.contexts.nodeOf(scope, id, pid)
@@ -156,7 +155,7 @@ func (c *collecting) node(scope string, id []byte, pid int64, idSpace string) No
 	return c.contexts.nodeOf(scope, c.global(id, idSpace), Global)
 }
 
-// global returns an id that belongs to no process as an id of the trace. It is valid until the next call.
+// global makes an id that belongs to no process unique in the trace. The result is valid until the next call.
 func (c *collecting) global(id []byte, idSpace string) []byte {
 	if idSpace == "" {
 		return id
@@ -174,14 +173,14 @@ func collect(ctx context.Context, t *timeline.Timeline, workers int) (*found, er
 	return c.found, nil
 }
 
-// run shows all events to the providers and then puts the catalogue in order.
+// run passes all events to the providers, then completes the catalogue.
 func (c *collecting) run(ctx context.Context) error {
 	for _, p := range c.providers {
 		if p, ok := p.(starter); ok {
 			p.start(c)
 		}
 	}
-	if err := c.showAll(ctx); err != nil {
+	if err := c.observeAll(ctx); err != nil {
 		return err
 	}
 	if err := c.found.inputs.finish(c); err != nil {
@@ -189,7 +188,7 @@ func (c *collecting) run(ctx context.Context) error {
 	}
 	for i := range c.found.inputs.List {
 		in := &c.found.inputs.List[i]
-		c.contexts.Happened[in.node] = in.Start - c.t.Start()
+		c.contexts.InputTimes[in.node] = in.Start - c.t.Start()
 	}
 	for _, thread := range slices.Sorted(maps.Keys(c.found.isolates)) {
 		c.found.isolates[thread] = c.isolate(thread)
@@ -208,15 +207,15 @@ func (c *collecting) run(ctx context.Context) error {
 	return nil
 }
 
-// showAll shows all events to the providers. With several workers, a goroutine of its own reads the facts about them.
-func (c *collecting) showAll(ctx context.Context) error {
+// observeAll passes all events to the providers. With several workers, a separate goroutine reads the event arguments.
+func (c *collecting) observeAll(ctx context.Context) error {
 	if c.found.workers > 1 {
-		return timeline.PreparedAhead(ctx, c.t, c.read, c.show)
+		return timeline.PreparedAhead(ctx, c.t, c.read, c.observeGroup)
 	}
-	return c.t.Occurrences(ctx, true, func(group []timeline.Head) error { return c.show(group, nil) })
+	return c.t.Occurrences(ctx, true, func(group []timeline.Head) error { return c.observeGroup(group, nil) })
 }
 
-// walk calls fn for everything that happens at each time, without arguments, in the order in which slices nest; see nested.
+// walk calls fn with all events of each timestamp, without arguments, in nesting order; see nested.
 func (f *found) walk(ctx context.Context, fn func(group []timeline.Head, inOrder bool) error) error {
 	inNesting := func(group []timeline.Head) error { return fn(f.nested(group)) }
 	if f.workers > 1 {
@@ -225,7 +224,7 @@ func (f *found) walk(ctx context.Context, fn func(group []timeline.Head, inOrder
 	return f.T.Occurrences(ctx, false, inNesting)
 }
 
-// read reads the facts about an occurrence, in place of those about another one.
+// read reads the arguments of an occurrence into f, which may contain an earlier one's.
 func (c *collecting) read(o *timeline.Head, f *arguments) {
 	if f.any {
 		*f = arguments{}
@@ -236,9 +235,9 @@ func (c *collecting) read(o *timeline.Head, f *arguments) {
 	}
 }
 
-// show shows everything that happens at one time to the providers. Ends come before starts, except ends of slices without length,
-// which come after their starts. known are the facts; nil: they are not read yet.
-func (c *collecting) show(group []timeline.Head, known []arguments) error {
+// observeGroup passes all events of one timestamp to the providers: first ends, then starts, then ends of slices without length.
+// known has their arguments; nil: not read yet.
+func (c *collecting) observeGroup(group []timeline.Head, known []arguments) error {
 	c.group, c.known = group, known
 	group, c.inOrder = c.found.nested(group)
 	c.early = c.early[:0]
@@ -261,7 +260,7 @@ func (c *collecting) show(group []timeline.Head, known []arguments) error {
 	return nil
 }
 
-// factsOf returns the facts about an occurrence of the group, by its place there.
+// factsOf returns the arguments of an occurrence, by its index in the group.
 func (c *collecting) factsOf(o *timeline.Head, at int) *arguments {
 	if c.known == nil {
 		c.read(o, &c.latest)
@@ -278,30 +277,30 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 		return err
 	}
 	s := &c.event
-	s.Head, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.tracks[o.Track], &c.found.names[o.NameID]
+	s.Head, s.ordinal, s.track, s.name = o, o.Ordinal, &c.found.tracks[o.Track], &c.found.names[o.NameID]
 	s.call = c.found.categories[o.CategoryID].call
 	switch {
-	case s.place.Place == placeOwn:
-		c.found.Own.see(o)
+	case s.track.Place == placeOwn:
+		c.found.Own.observe(o)
 		return nil
-	case s.place.Place == placeNone:
+	case s.track.Place == placeNone:
 		return nil
 	case o.Kind == timeline.ItemEnd:
-		begun, ok := c.open[o.BeginEvent]
+		begin, ok := c.open[o.BeginEvent]
 		if !ok {
 			return nil
 		}
 		delete(c.open, o.BeginEvent)
 		at, _ := o.ThreadTime.Nanos()
-		if err := c.lateCPU(&begun, at); err != nil {
+		if err := c.lateCPU(&begin, at); err != nil {
 			return err
 		}
 		if len(o.Args) == 0 && !o.Deletion {
 			return nil
 		}
-		s.ordinal, s.name = begun.ordinal, &c.found.names[begun.name]
+		s.ordinal, s.name = begin.ordinal, &c.found.names[begin.name]
 	case o.Kind == timeline.ItemBegin && o.End != timeline.NoTime:
-		late := s.place.Place == PlaceThread && c.endsLate(s.place.Thread, o)
+		late := s.track.Place == PlaceThread && c.endsLate(s.track.Thread, o)
 		if !o.Complete {
 			at, _ := o.ThreadTime.Nanos()
 			c.open[o.Event] = openBegin{o.Ordinal, o.NameID, late, at}
@@ -315,14 +314,14 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 		}
 	}
 	for _, p := range c.providers {
-		if err := p.see(c, s); err != nil {
+		if err := p.observe(c, s); err != nil {
 			return err
 		}
 	}
 	return c.costFacts(s)
 }
 
-// costFacts keeps what cost needs of the arguments.
+// costFacts adds the arguments that the cost pass needs as evidence.
 func (c *collecting) costFacts(s *event) error {
 	if s.facts.hasCPU {
 		if err := c.add(Evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(s.facts.cpu)}); err != nil {
@@ -335,9 +334,9 @@ func (c *collecting) costFacts(s *event) error {
 	return nil
 }
 
-// endsLate follows the slices of a thread and reports whether the end event of one that begins comes when cost has done
-// with the slice: it ends with the slice around it (attribution.md, Cost), or it has no length, so that other
-// slices begin before its end event.
+// endsLate tracks the open slices of a thread. It reports whether the end event of a starting slice comes too late for the
+// cost pass: the slice is cut at the end of the enclosing one (attribution.md, Cost), or it has no length, so that other
+// slices start before its end event.
 func (c *collecting) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	open := c.ends[thread]
 	n := len(open)
@@ -352,7 +351,7 @@ func (c *collecting) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	return end < o.End || end == o.TS
 }
 
-// lateCPU keeps the CPU time of a slice whose end event comes too late for cost.
+// lateCPU adds the CPU time of a slice whose end event comes too late for the cost pass as evidence.
 func (c *collecting) lateCPU(s *openBegin, end timeline.Nanos) error {
 	if !s.late || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
 		return nil
@@ -360,29 +359,28 @@ func (c *collecting) lateCPU(s *openBegin, end timeline.Nanos) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(Add(end, -s.threadTime))})
 }
 
-// add adds evidence.
 func (c *collecting) add(e Evidence) error { return c.found.Evidence.Add(e) }
 
-// own records that a slice or instant names a context in its arguments.
-func (c *collecting) own(s *event, typ TypeID, node NodeID) error {
+// addContext records that a slice or instant names a context in its arguments.
+func (c *collecting) addContext(s *event, typ TypeID, node NodeID) error {
 	if node == 0 {
 		return nil
 	}
 	c.contexts.Nodes[node].Context = true
-	if run := (IsolateRun{s.Thread, node}); (typ == TypeFrame || typ == TypeScript) && s.place.Place == PlaceThread && !c.found.Runs[run] && c.contexts.hasRoom(runSize) {
+	if run := (IsolateRun{s.Thread, node}); (typ == TypeFrame || typ == TypeScript) && s.track.Place == PlaceThread && !c.found.Runs[run] && c.contexts.reserve(isolateRunSize) {
 		c.found.Runs[run] = true
 	}
 	return c.add(Evidence{ordinal: s.ordinal, kind: ownContext, Type: typ, Node: node})
 }
 
-// Run is a frame or script that a thread itself names in its slices, and not only through work that another thread has begun.
+// IsolateRun is a frame or script that slices of the thread name in their arguments, rather than through propagation.
 type IsolateRun struct {
 	Thread timeline.TrackID
 	Node   NodeID
 }
 
-// runSize is what a Run takes, with its place.
-const runSize = 24
+// isolateRunSize is the size of an IsolateRun, with its map entry.
+const isolateRunSize = 24
 
 // isolateChoice is the isolate that a thread or process names, if it names only one.
 type isolateChoice struct {
@@ -398,15 +396,15 @@ func (c isolateChoice) with(node NodeID) isolateChoice {
 	return c
 }
 
-// isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the one that it names, or the only one of
-// the process; otherwise an isolate made up for the thread.
+// isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the only one that the thread names,
+// otherwise the only one that its process names, otherwise one that is made up for the thread.
 func (c *collecting) isolate(thread timeline.TrackID) NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
 		return own.node
 	}
 	p := &c.found.tracks[thread]
-	if of := c.isolateOf[p.process]; p.process != 0 && of.node != 0 && !of.several {
-		return of.node
+	if own := c.isolateOf[p.process]; p.process != 0 && own.node != 0 && !own.several {
+		return own.node
 	}
 	tr := c.t.Track(thread)
 	id := appendThreadName(nil, p.pid, tr.InputID)

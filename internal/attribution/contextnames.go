@@ -7,14 +7,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// contextNames finds names for contexts of Chrome that the trace gives no url: a frame is named by the host of most of its scripts, an
-// isolate by the worker script or the thread that it belongs to. Contexts keep their whole ids.
+// contextNames finds names for Chrome contexts without a url: a frame is named by the host of most of its scripts, an
+// isolate by its worker script or thread.
 type contextNames struct {
 	frames  map[NodeID]*tally           // hosts of the scripts that ran in a frame
 	threads map[timeline.TrackID]*tally // urls of the scripts that a thread ran outside of frames
 }
 
-// tally counts texts, of which the first eight that came are kept: a frame has scripts of few hosts.
+// tally counts the first eight distinct texts: a frame has scripts from few hosts.
 type tally []tallied
 
 type tallied struct {
@@ -24,10 +24,10 @@ type tallied struct {
 
 const (
 	maxTallied = 8
-	tallySize  = 256 // bytes that a tally takes, with its place
+	tallySize  = 256 // bytes of a tally, with its map entry
 )
 
-// count counts a text once more, if it is one of those that are kept. A nil tally counts nothing.
+// count counts a text. A nil tally counts nothing.
 func (t *tally) count(c *Catalogue, text []byte) {
 	if t == nil {
 		return
@@ -38,13 +38,13 @@ func (t *tally) count(c *Catalogue, text []byte) {
 			return
 		}
 	}
-	if len(*t) < maxTallied && c.Size+min(len(text), maxIDText)+textSize <= c.Room.Of(MaxTableSize) {
+	if len(*t) < maxTallied && c.Size+min(len(text), maxIDText)+textSize <= c.Limits.Of(MaxTableSize) {
 		*t = append(*t, tallied{c.Keep(text), 1})
 	}
 }
 
-// most returns the text that came most often, of several the first; "" if there is none.
-func (t *tally) most() (text string) {
+// mostFrequent returns the most frequent text; if there are several, the first; "" if there is none.
+func (t *tally) mostFrequent() (text string) {
 	n := 0
 	if t != nil {
 		for _, e := range *t {
@@ -56,10 +56,10 @@ func (t *tally) most() (text string) {
 	return text
 }
 
-// tallyOf returns the tally of a key, which is made if there is room; nil if there is none.
+// tallyOf returns the tally of a key, and creates it if the memory limit permits; otherwise nil.
 func tallyOf[K comparable](c *Catalogue, m map[K]*tally, key K) *tally {
 	t := m[key]
-	if t == nil && c.Size+tallySize <= c.Room.Of(MaxTableSize) { // what has none is called by its id, and no context is missing
+	if t == nil && c.Size+tallySize <= c.Limits.Of(MaxTableSize) { // without a tally a context is named by its id, so this is not a loss to count
 		c.Size += tallySize
 		t = new(tally)
 		m[key] = t
@@ -67,8 +67,8 @@ func tallyOf[K comparable](c *Catalogue, m map[K]*tally, key K) *tally {
 	return t
 }
 
-// see implements provider: it counts the scripts of frames, and of threads that run some outside of frames.
-func (p *contextNames) see(c *collecting, s *event) error {
+// observe counts the scripts of frames, and of threads that run scripts outside of frames.
+func (p *contextNames) observe(c *collecting, s *event) error {
 	f, script := s.facts, s.facts.caller
 	if e := s.name.event; f.url != nil && (e == producers.FunctionCall || e == producers.EvaluateScript) {
 		script = f.url
@@ -80,10 +80,10 @@ func (p *contextNames) see(c *collecting, s *event) error {
 		p.frames, p.threads = map[NodeID]*tally{}, map[timeline.TrackID]*tally{}
 	}
 	switch host := hostOf(script); {
-	case f.frame == nil && s.place.Place == PlaceThread:
-		tallyOf(c.contexts, p.threads, s.place.Thread).count(c.contexts, script)
+	case f.frame == nil && s.track.Place == PlaceThread:
+		tallyOf(c.contexts, p.threads, s.track.Thread).count(c.contexts, script)
 	case f.frame != nil && host != nil:
-		tallyOf(c.contexts, p.frames, c.frameNode(f.frame, s.place.pid, s.place.idSpace)).count(c.contexts, host)
+		tallyOf(c.contexts, p.frames, c.frameNode(f.frame, s.track.pid, s.track.idSpace)).count(c.contexts, host)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (p *contextNames) see(c *collecting, s *event) error {
 func (p *contextNames) finish(c *collecting) {
 	names := map[NodeID]string{}
 	for node, t := range p.frames {
-		if host := t.most(); node != 0 && host != "" {
+		if host := t.mostFrequent(); node != 0 && host != "" {
 			names[node] = host + " (" + shortFrame(c.contexts.Nodes[node].ID) + ")"
 		}
 	}
@@ -104,8 +104,8 @@ func (p *contextNames) finish(c *collecting) {
 	c.contexts.names = names
 }
 
-// homes returns the thread to which each isolate belongs: the first that names the isolate and runs scripts itself, otherwise the
-// first that names it, or whose garbage it stands for.
+// homes returns the thread of each isolate: the first that names the isolate and runs scripts itself, otherwise the
+// first that names it or for which it was made up.
 func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	runs := map[timeline.TrackID]bool{}
 	for run := range c.found.Runs {
@@ -128,11 +128,12 @@ func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	return homes
 }
 
-// homeName names a thread that has an isolate: a worker by its script, the main thread of a process by that process; "" if neither has a name.
+// homeName names a thread with an isolate: a worker by its script, the main thread by its process, otherwise by the name of the
+// thread; "" if there is no name.
 func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	tr, process := c.t.Track(thread), c.t.Track(c.found.tracks[thread].process)
 	name, isMain := tr.Name, process.InputID == tr.InputID
-	if file := fileOf(p.threads[thread].most()); file != "" && !isMain {
+	if file := fileOf(p.threads[thread].mostFrequent()); file != "" && !isMain {
 		return "worker " + file + " " + tr.InputID.String()
 	}
 	if isMain && process.Name != "" {
@@ -144,7 +145,7 @@ func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	return name + " " + tr.InputID.String()
 }
 
-// fileOf returns the name of the file of a url; "" if it has none, as urls of data do not.
+// fileOf returns the file name in a url; "" if there is none, as in data urls.
 func fileOf(url string) string {
 	_, _, path := producers.SplitURL(url)
 	if strings.HasPrefix(url, "blob:") {
@@ -153,7 +154,7 @@ func fileOf(url string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// hostOf returns the host of a url, with the scheme where that is not http or https; nil if it has none.
+// hostOf returns the host of a url, with the scheme unless it is http or https; nil if there is no host.
 func hostOf(url []byte) []byte {
 	scheme, host, _ := producers.SplitURL(url)
 	switch {
@@ -165,10 +166,10 @@ func hostOf(url []byte) []byte {
 	return []byte(string(scheme) + "://" + string(host))
 }
 
-// shownID is how many characters of the id of a frame tell it from others for a reader.
+// shownID is the number of characters of a frame id that names show.
 const shownID = 6
 
-// shortFrame names a frame by the start of its id. Addresses, which are short, are whole.
+// shortFrame names a frame by the start of its id, or by its whole address.
 func shortFrame(id string) string {
 	id, space, several := strings.Cut(id, "@")
 	if len(id) == 32 {

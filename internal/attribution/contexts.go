@@ -11,17 +11,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TypeID identifies a type of contexts, in the order of first use. The built-in types have fixed numbers.
+// TypeID identifies a context type. The built-in types have fixed numbers; others are numbered in order of first use.
 type TypeID uint16
 
-// The built-in types (attribution.md, The types). All others are made by explicit events.
+// The built-in types (attribution.md, The types). Explicit events define all others.
 const (
 	TypeFrame         TypeID = iota + 1 // the frame or window of a document, or the isolate that collects its garbage
-	TypeTrigger                         // the frame whose work provoked a garbage collection
-	TypeScript                          // the script by its url
+	TypeTrigger                         // the frame whose work triggered a garbage collection
+	TypeScript                          // a script, by its url
 	TypeInputEvent                      // an input event, from its arrival to the pixels
-	TypeGraphicsFrame                   // one frame of an animation
-	TypeTab                             // a tab, where the format says so
+	TypeGraphicsFrame                   // an animation frame
+	TypeTab                             // a browser tab
 
 	NumBuiltIn
 )
@@ -31,7 +31,7 @@ var builtIn = [NumBuiltIn]string{
 	TypeGraphicsFrame: "GraphicsFrame", TypeTab: "Tab",
 }
 
-// Scopes of the built-in types. Scopes keep apart ids that different producers make.
+// Scopes of the built-in types. Scopes separate the ids of different producers.
 const (
 	ScopeFrame       = "frame"
 	ScopeWindow      = "window" // Firefox: innerWindowID
@@ -39,27 +39,27 @@ const (
 	ScopeIsolate     = "isolate"
 	scopeScript      = "script"
 	ScopeLatency     = "latency"     // trace ids of input events
-	scopeEventTiming = "eventtiming" // input events of which only the EventTiming is known
-	scopeDOMEvent    = "domevent"    // Firefox: input events, by the microsecond in which they happened
+	scopeEventTiming = "eventtiming" // input events known only by their EventTiming
+	scopeDOMEvent    = "domevent"    // Firefox: input events, by their time in microseconds
 	scopeGraphics    = "graphics"
 	scopeTab         = "tab"
 	scopeRequest     = "request" // OpenTelemetry: requests of one kind, by service and route
 
-	scopePointer = "ptr" // of objects without scope
+	scopePointer = "ptr" // objects without scope
 )
 
-// Via says how a context came to a piece of work.
+// Via is the source of the association between a context and a piece of work.
 type Via uint8
 
-// The ways, see attribution.md, The model.
+// The sources, see attribution.md, The model.
 const (
 	ViaExplicit    Via = iota + 1 // entered by an event of the input
-	ViaArgs                       // named by an argument of the slice, or of one that encloses it
-	ViaAsync                      // in effect where the asynchronous slice began
-	ViaFlow                       // brought by a flow
+	ViaArgs                       // named by an argument of the slice or an enclosing one
+	ViaAsync                      // in effect where the asynchronous slice started
+	ViaFlow                       // propagated along a flow
 	viaRequest                    // the context of the network request that is handled
-	ViaIsolate                    // garbage collection, which works for the isolate
-	ViaDescendants                // named by what the slice consists of
+	ViaIsolate                    // the isolate of a garbage collection
+	ViaDescendants                // named by the slices inside
 
 	NumVia
 )
@@ -77,7 +77,7 @@ func (v Via) String() string {
 	return "via(" + strconv.Itoa(int(v)) + ")"
 }
 
-// SourceNames returns the names of all ways, in the order of their numbers.
+// SourceNames returns the names of all sources, in numeric order.
 func SourceNames() []string { return slices.Clone(ViaNames[1:]) }
 
 // ParseSource is the inverse of Via.String.
@@ -88,11 +88,11 @@ func ParseSource(name string) (Via, error) {
 	return 0, suggest.Unknown("source", name, ViaNames[1:])
 }
 
-// Global is the process of contexts that belong to no process.
+// Global is the Process of contexts that belong to no process.
 const Global int64 = -1 << 63
 
-// appendGlobal appends the id of a context that belongs to no process. Each input of a merged trace has its own such ids, so ids in
-// an id space with a name carry that name as well: "7@second".
+// appendGlobal appends the id of a context that belongs to no process. Inputs of a merged trace may use the same id for
+// different contexts, so the id includes the name of its id space: "7@second".
 func appendGlobal(b, id []byte, idSpace string) []byte {
 	if idSpace == "" {
 		return append(b, id...)
@@ -101,11 +101,11 @@ func appendGlobal(b, id []byte, idSpace string) []byte {
 	return append(append(b, '@'), idSpace...)
 }
 
-// Identity tells contexts apart: two with one identity are one. The type is not part of it: an object can be a context
-// of several types (attribution.md, The model).
+// Identity identifies a context. The type is not part of it: an object can be a context of several types
+// (attribution.md, The model).
 type Identity struct {
 	Scope   string
-	ID      string // as written in the input, or as AppendGlobal has it; 0x1 and 1 differ
+	ID      string // as in the input, or from appendGlobal; 0x1 and 1 differ
 	Process int64  // pid, or Global
 }
 
@@ -124,25 +124,25 @@ type NodeID uint32
 // Node is a context or object.
 type Node struct {
 	Identity
-	text    NodeID // the first node with this scope and id, whatever its process is
-	Context bool   // it was a context somewhere, or is part of the tree of such
-	IsFrame bool   // a frame of a document: implicit, no isolate
+	text    NodeID // the first node with this scope and id, in any process
+	Context bool   // used as a context, or part of a tree of contexts
+	IsFrame bool   // a frame of a document; not an isolate
 }
 
-// Limits of what is kept of a trace in memory, see limits. A recording of 190 MB fills 4 % of them.
+// Limits of the tables in memory, see Limits. A recording of 190 MB fills 4 % of them.
 const (
 	MaxNodes     = 1 << 18
-	MaxTypes     = 1 << 7   // at most one of each is in effect, so a set has no more
+	MaxTypes     = 1 << 7   // also bounds the size of a set, which has at most one context of each type
 	maxIDText    = 4096     // bytes of an id or url; longer ones are truncated
 	MaxTableSize = 64 << 20 // bytes of nodes and texts
 
-	nodeSize = 176 // bytes that a node takes beside its id, with its places in tables and in the tree
-	textSize = 64  // bytes that a text takes beside itself
+	nodeSize = 176 // bytes of a node without its id, including table entries and the tree
+	textSize = 64  // overhead of a text in bytes
 )
 
-// hasRoom reports whether size bytes more may be taken, and counts what may not.
-func (c *Catalogue) hasRoom(size int) bool {
-	if c.Size+size > c.Room.Of(MaxTableSize) {
+// reserve reports whether size more bytes fit the limit; otherwise it counts the loss.
+func (c *Catalogue) reserve(size int) bool {
+	if c.Size+size > c.Limits.Of(MaxTableSize) {
 		c.dropped++
 		return false
 	}
@@ -150,24 +150,22 @@ func (c *Catalogue) hasRoom(size int) bool {
 	return true
 }
 
-// mayGrow reports whether one more may be added to n values of which there are at most some, and counts what may not.
-func (c *Catalogue) mayGrow(n, most int) bool {
-	if n >= most {
+// mayGrow reports whether n values are fewer than the limit; otherwise it counts the loss.
+func (c *Catalogue) mayGrow(n, limit int) bool {
+	if n >= limit {
 		c.dropped++
 		return false
 	}
 	return true
 }
 
-// Keep returns a copy of a text that is shared by all that are equal; "" if there is no room.
+// Keep interns a text; "" if it does not fit the memory limit.
 func (c *Catalogue) Keep(text []byte) string {
-	if len(text) > maxIDText {
-		text = text[:maxIDText]
-	}
+	text = text[:min(len(text), maxIDText)]
 	if s, ok := c.strings[string(text)]; ok {
 		return s
 	}
-	if len(text) == 0 || !c.hasRoom(len(text)+textSize) {
+	if len(text) == 0 || !c.reserve(len(text)+textSize) {
 		return ""
 	}
 	s := strings.Clone(string(text))
@@ -193,9 +191,7 @@ func (c *Catalogue) TypeOf(name []byte) TypeID {
 
 // nodeOf returns the id of a context; 0 if there are too many.
 func (c *Catalogue) nodeOf(scope string, id []byte, process int64) NodeID {
-	if len(id) > maxIDText {
-		id = id[:maxIDText]
-	}
+	id = id[:min(len(id), maxIDText)]
 	c.key = append(append(c.key[:0], scope...), id...)
 	text := len(c.key)
 	c.key = binary.LittleEndian.AppendUint64(c.key, uint64(process))
@@ -203,13 +199,13 @@ func (c *Catalogue) nodeOf(scope string, id []byte, process int64) NodeID {
 	if n := c.byID.Find(hash, func(n uint32) bool { return c.Nodes[n].is(scope, id, process) }); n != 0 {
 		return NodeID(n)
 	}
-	if len(c.Nodes) >= c.Room.Of(MaxNodes) || !c.hasRoom(len(id)+nodeSize) {
+	if len(c.Nodes) >= c.Limits.Of(MaxNodes) || !c.reserve(len(id)+nodeSize) {
 		c.dropped++
 		return 0
 	}
 	kept := c.Keep([]byte(scope))
 	if kept != scope {
-		return 0 // too long, or there is no room
+		return 0 // truncated, or beyond the memory limit
 	}
 	n := NodeID(len(c.Nodes))
 	c.Nodes = append(c.Nodes, Node{Identity: Identity{kept, string(id), process}})
@@ -225,18 +221,16 @@ func (c *Catalogue) nodeOf(scope string, id []byte, process int64) NodeID {
 	return n
 }
 
-// is reports whether a node has an identity.
+// is reports whether a node has the given identity.
 func (n *Node) is(scope string, id []byte, process int64) bool {
 	return n.Process == process && n.ID == string(id) && n.Scope == scope
 }
 
-// Find returns a node that is there already.
+// Find returns an existing node.
 func (c *Catalogue) Find(scope, id string, process int64) (NodeID, bool) {
 	c.key = append(append(c.key[:0], scope...), id...)
 	c.key = binary.LittleEndian.AppendUint64(c.key, uint64(process))
-	n := c.byID.Find(c.byID.Hash(c.key), func(n uint32) bool {
-		return c.Nodes[n].Process == process && c.Nodes[n].ID == id && c.Nodes[n].Scope == scope
-	})
+	n := c.byID.Find(c.byID.Hash(c.key), func(n uint32) bool { return c.Nodes[n].Identity == Identity{scope, id, process} })
 	return NodeID(n), n != 0
 }
 
@@ -252,7 +246,7 @@ func (t *TypeSet) minus(o *TypeSet) (out TypeSet) {
 	return out
 }
 
-// Add returns a + b, or the nearest time that there is.
+// Add returns a + b, or the nearest time that fits.
 func Add(a, b timeline.Nanos) timeline.Nanos {
 	switch s := a + b; {
 	case a > 0 && b > 0 && s < 0:

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// asyncKey is what the time of asynchronous slices is added up by.
+// asyncKey is the key by which the time of asynchronous slices is summed.
 type asyncKey struct {
 	Set     SetID
 	Process timeline.TrackID // 0: none
@@ -21,7 +21,7 @@ func CompareAsyncKeys(a, b asyncKey) int {
 	return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Process, b.Process))
 }
 
-// LongTask is a slice of 50 ms or more that no other slice of its thread encloses.
+// LongTask is an outermost slice of a thread that lasts 50 ms or more.
 type LongTask struct {
 	Thread timeline.TrackID
 	Start  timeline.Nanos
@@ -29,52 +29,52 @@ type LongTask struct {
 	Shares []setShare
 }
 
-// setShare is the time that a set had in a task.
+// setShare is the part of a task's time that belongs to a set.
 type setShare struct {
 	Set  SetID
 	Wall timeline.Nanos
 }
 
-// Limits of what is kept to add up costs, whatever the input says, see limits. What they cut off is counted as problem.CostLimit.
+// Limits of the tables that sum costs, see Limits. problem.CostLimit counts what exceeds them.
 const (
-	maxLongTasks   = 1 << 16 // that are kept
-	maxTaskSets    = 1 << 10 // that are told apart in one task
-	maxAllTaskSets = 1 << 19 // of all long tasks together
+	maxLongTasks   = 1 << 16
+	maxTaskSets    = 1 << 10 // different sets in one task
+	maxAllTaskSets = 1 << 19 // in all long tasks together
 	maxAsyncs      = 1 << 17 // sets and processes of asynchronous slices
-	maxShares      = 1 << 18 // of all open slices together
-	maxIdle        = 64      // shares for which a thread keeps the memory
-	maxCuts        = 1 << 20 // places where intervals are cut because the tree changes
+	maxShares      = 1 << 18 // in all open slices together
+	maxIdle        = 64      // capacity for shares that a thread keeps allocated
+	maxCuts        = 1 << 20 // splits of intervals because the tree changes
 )
 
-// costs adds up what contexts cost (attribution.md, Cost). The time of every thread is cut at the edges of slices and
-// where the set in effect changes; each interval is charged to the set in effect in its innermost slice. So the sum over
-// all contexts of a type and what has none is the time in which the thread was busy, for every type.
+// costs sums the costs of contexts (attribution.md, Cost). It splits the time of every thread at the edges of slices and
+// where the set in effect changes, and charges each interval to the set in effect in its innermost slice. So for every type,
+// the sum over all contexts and unattributed work is the time in which the thread was busy.
 type costs struct {
 	c       *Catalogue
 	sets    *Sets
 	window  Window // resolved
-	atBegin bool   // charge the set at the start of the innermost slice, as the old panel did
+	atBegin bool   // charge the set at the start of the innermost slice
 
 	countsHead   func(*timeline.Head) bool   // nil: all
 	countsThread func(timeline.TrackID) bool // nil: all
 
-	Cells   *cells
-	charged []SetID         // by SetID: 1 + the set that is charged in its place; 0: not known yet
-	owners  index           // of the sets in charged, by their contexts
-	Named   Bitset          // sets of which something lies in the window
-	spans   [1 << 8]setSpan // what treeOf found last
-	Asyncs  map[asyncKey]timeline.Nanos
-	Tasks   []LongTask
-	shown   *intervals // may be nil
+	Cells     *cells
+	charged   []SetID         // by SetID: 1 + the set that is charged instead; 0: not computed yet
+	owners    index           // the sets in charged, by their contexts
+	Named     Bitset          // sets of slices and instants in the window
+	spans     [1 << 8]setSpan // cache of treeOf
+	Asyncs    map[asyncKey]timeline.Nanos
+	Tasks     []LongTask
+	intervals *intervals // may be nil
 
-	sums    [numSums]timeline.Nanos // over all cells: none of them is beyond what a number holds
-	shares  int                     // of all open slices
-	cuts    int
-	kept    int // sets of long tasks
-	limited uint64
+	sums     [numSums]timeline.Nanos // over all cells, bounded so that no sum overflows
+	shares   int                     // in all open slices
+	cuts     int
+	taskSets int // in all long tasks
+	limited  uint64
 }
 
-// The sums that costs keeps.
+// The totals in costs.sums.
 const (
 	sumWall = iota
 	sumCPU
@@ -85,14 +85,14 @@ const (
 	numSums
 )
 
-// setSpan is a time in which the tree above the contexts of a set does not change: from since up to until.
+// setSpan is a period in which the tree above the contexts of a set does not change: from since up to until.
 type setSpan struct {
 	set          SetID
 	valid        bool
 	since, until timeline.Nanos
 }
 
-// account is what costs keeps of a thread.
+// account is the state of costs for a thread.
 type account struct {
 	lastKey    cellKey
 	lastCell   int32
@@ -100,23 +100,23 @@ type account struct {
 	hasCell    bool
 	task       []setShare // of the outermost slice, if it is long
 	long       bool
-	shown      shownThread
+	intervals  threadIntervals
 }
 
-// cpuTime is the CPU time of a slice as far as it is known.
+// cpuTime is the CPU time of a slice.
 type cpuTime struct {
 	known    bool
 	used     timeline.Nanos
-	start    timeline.Nanos // thread time at its start
-	children timeline.Nanos // of the slices in it; their wall time where it is not known
+	start    timeline.Nanos // thread time at the start
+	children timeline.Nanos // CPU time of the direct children, or wall time where unknown
 }
 
-// share is a part of a slice's own time that has one set, in the order of time.
+// share is a part of a slice's own time with one set.
 type share struct {
 	since      timeline.Nanos
 	wall       timeline.Nanos
 	set        SetID
-	cell       int32 // place of the cell; -1: outside of the window
+	cell       int32 // index of the cell; -1: outside the window
 	generation uint32
 }
 
@@ -128,20 +128,20 @@ func newCosts(c *Catalogue, s *Sets, t *timeline.Timeline, opts *CostOptions) *c
 	}
 }
 
-// counts reports whether a slice or instant is asked for.
+// counts reports whether a slice or instant is selected.
 func (k *costs) counts(o *timeline.Head) bool { return k.countsHead == nil || k.countsHead(o) }
 
-// fit adds a cost to one of the sums over the whole trace and returns how much of it there was room for.
-func (k *costs) fit(sum int, v timeline.Nanos) timeline.Nanos {
-	if room := math.MaxInt64 - k.sums[sum]; v > room {
-		v = room
+// addBounded adds a cost to a total and returns it, reduced so that the total does not overflow.
+func (k *costs) addBounded(sum int, v timeline.Nanos) timeline.Nanos {
+	if free := math.MaxInt64 - k.sums[sum]; v > free {
+		v = free
 		k.limited++
 	}
 	k.sums[sum] += v
 	return v
 }
 
-// cell returns the place of the cell with a key.
+// cell returns the index of the cell with a key.
 func (k *costs) cell(a *account, key cellKey) int32 {
 	if a.hasCell && a.lastKey == key && a.generation == k.Cells.generation {
 		return a.lastCell
@@ -151,7 +151,7 @@ func (k *costs) cell(a *account, key cellKey) int32 {
 	return i
 }
 
-// chargedFor returns the set that is charged for another one: the first with the same contexts, however they came.
+// chargedFor returns the set to charge for another one: the first with the same contexts, from whatever source.
 func (k *costs) chargedFor(set SetID) SetID {
 	if int(set) < len(k.charged) && k.charged[set] != 0 {
 		return k.charged[set] - 1
@@ -185,7 +185,7 @@ func (k *costs) chargedFor(set SetID) SetID {
 func (k *costs) sameOwners(a, b SetID) bool {
 	x, y := k.sets.Lists.At(uint32(a)), k.sets.Lists.At(uint32(b))
 	for {
-		x, y = k.skipNobody(x), k.skipNobody(y)
+		x, y = k.skipUnattributed(x), k.skipUnattributed(y)
 		if len(x) == 0 || len(y) == 0 {
 			return len(x) == len(y)
 		}
@@ -197,15 +197,15 @@ func (k *costs) sameOwners(a, b SetID) bool {
 	}
 }
 
-// skipNobody leaves out leading entries that have only candidates.
-func (k *costs) skipNobody(list []memberID) []memberID {
+// skipUnattributed skips leading entries that have only candidates.
+func (k *costs) skipUnattributed(list []memberID) []memberID {
 	for len(list) > 0 && k.sets.Members[list[0]].Node == 0 {
 		list = list[1:]
 	}
 	return list
 }
 
-// treeOf returns the time around ts in which the tree above the contexts of a set is the same.
+// treeOf returns the period around ts in which the tree above the contexts of a set does not change.
 func (k *costs) treeOf(set SetID, ts timeline.Nanos) (since, until timeline.Nanos) {
 	if !k.c.treeChanges || set == 0 {
 		return math.MinInt64, LastTime
@@ -224,7 +224,7 @@ func (k *costs) treeOf(set SetID, ts timeline.Nanos) (since, until timeline.Nano
 	return sp.since, sp.until
 }
 
-// advance charges the time of a thread up to ts to what is in effect.
+// advance charges the time of a thread up to ts to the set in effect.
 func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	if w.busy < 0 {
 		w.until = ts
@@ -238,10 +238,10 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	if k.atBegin {
 		inEffect = top.atStart
 	}
-	if k.shown != nil && !w.spans {
-		k.shown.extend(w, inEffect, w.until, ts)
+	if k.intervals != nil && !w.spans {
+		k.intervals.extend(w, inEffect, w.until, ts)
 	}
-	if from, to := k.window.clip(w.until, ts); from < to && !top.left {
+	if from, to := k.window.clip(w.until, ts); from < to && !top.excluded {
 		k.Named.Add(inEffect)
 	}
 	set := k.chargedFor(inEffect)
@@ -261,12 +261,12 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	}
 }
 
-// charge charges an interval from a time on to a set; the tree above that is the same since some time.
+// charge charges an interval from a time on to a set whose tree is unchanged since the given time.
 func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.Nanos) {
 	end := from + to.Wall
 	inside, until := k.window.clip(from, end)
 	wall := until - inside
-	if wall == 0 || top.left {
+	if wall == 0 || top.excluded {
 		inside, wall = end, 0
 	}
 	if inside > from {
@@ -274,10 +274,10 @@ func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.
 	}
 	if wall > 0 {
 		at := k.cell(&w.account, cellKey{since, w.id, to.Set, top.category})
-		fits := k.fit(sumWall, wall)
-		k.Cells.at(at).Wall += fits
+		bounded := k.addBounded(sumWall, wall)
+		k.Cells.at(at).Wall += bounded
 		if w.account.long {
-			k.task(&w.account, setShare{to.Set, fits})
+			k.task(&w.account, setShare{to.Set, bounded})
 		}
 		k.share(top, share{since: since, wall: wall, set: to.Set, cell: at, generation: k.Cells.generation})
 		if until < end {
@@ -294,14 +294,14 @@ func (k *costs) share(s *slice, next share) {
 			return
 		}
 	}
-	if k.shares >= k.c.Room.Of(maxShares) {
+	if k.shares >= k.c.Limits.Of(maxShares) {
 		k.joinShares(s)
 	}
-	if k.shares >= k.c.Room.Of(maxShares) {
+	if k.shares >= k.c.Limits.Of(maxShares) {
 		k.limited++
 		s.uncounted += next.wall
 		if next.cell >= 0 {
-			k.Cells.at(next.cell).WithoutCPU += k.fit(sumWithoutCPU, next.wall)
+			k.Cells.at(next.cell).WithoutCPU += k.addBounded(sumWithoutCPU, next.wall)
 		}
 		return
 	}
@@ -309,8 +309,8 @@ func (k *costs) share(s *slice, next share) {
 	k.shares++
 }
 
-// joinShares frees memory when open slices have too many shares: the shares of a slice with one set become one. It is worthwhile
-// only if many were added since the last time.
+// joinShares frees memory when open slices have too many shares: it combines the shares of a slice that have the same set. It
+// does nothing unless many shares were added since the last call.
 func (k *costs) joinShares(s *slice) {
 	if len(s.shares) < 2*s.joined+64 {
 		return
@@ -321,21 +321,21 @@ func (k *costs) joinShares(s *slice) {
 		inside bool
 	}
 	first := map[sameCell]int{}
-	kept := s.shares[:0]
+	joined := s.shares[:0]
 	for _, sh := range s.shares {
 		key := sameCell{sh.set, sh.since, sh.cell >= 0}
 		if at, ok := first[key]; ok {
-			kept[at].wall += sh.wall
+			joined[at].wall += sh.wall
 			continue
 		}
-		first[key] = len(kept)
-		kept = append(kept, sh)
+		first[key] = len(joined)
+		joined = append(joined, sh)
 	}
-	k.shares -= len(s.shares) - len(kept)
-	s.shares, s.joined = kept, len(kept)
+	k.shares -= len(s.shares) - len(joined)
+	s.shares, s.joined = joined, len(joined)
 }
 
-// task adds to the time of a set in a long task.
+// task adds the time of a set to a long task.
 func (k *costs) task(a *account, part setShare) {
 	for i := range a.task {
 		if a.task[i].Set == part.Set {
@@ -352,14 +352,14 @@ func (k *costs) task(a *account, part setShare) {
 
 // begin counts a slice that begins.
 func (k *costs) begin(w *thread, s *slice) {
-	if k.shown != nil {
-		k.shown.slice()
+	if k.intervals != nil {
+		k.intervals.raiseLimit()
 	}
 	end := w.slices.End(w.busy)
 	if s.up < 0 {
-		w.account.long, w.account.task = end-s.ts >= timeline.LongTaskLength && !s.left, w.account.task[:0]
+		w.account.long, w.account.task = end-s.ts >= timeline.LongTaskLength && !s.excluded, w.account.task[:0]
 	}
-	if s.left {
+	if s.excluded {
 		return
 	}
 	from, to := k.window.clip(s.ts, end)
@@ -372,7 +372,7 @@ func (k *costs) begin(w *thread, s *slice) {
 	c := k.Cells.at(k.cell(&w.account, cellKey{since, w.id, set, s.category}))
 	c.Slices++
 	if s.freed != 0 {
-		c.Freed += int64(k.fit(sumFreed, timeline.Nanos(s.freed)))
+		c.Freed += int64(k.addBounded(sumFreed, timeline.Nanos(s.freed)))
 	}
 	if !s.forced {
 		return
@@ -381,17 +381,17 @@ func (k *costs) begin(w *thread, s *slice) {
 	if s.category == producers.CategoryLayout {
 		i = 1
 	}
-	c.Forced[i] += k.fit(sumForced, to-from)
+	c.Forced[i] += k.addBounded(sumForced, to-from)
 	c.ForcedN[i]++
 }
 
-// end ends the innermost slice of a thread, whose time has been charged: its CPU time is divided among its intervals.
+// end ends the innermost slice of a thread after its time was charged: it divides the CPU time among the intervals.
 func (k *costs) end(w *thread) {
 	s, end := w.slices.At(w.busy), w.slices.End(w.busy)
 	k.divideCPU(w, s)
 	k.shares -= len(s.shares)
 	if cap(s.shares) > maxIdle {
-		s.shares = nil // else the next slice at this place has the memory
+		s.shares = nil // smaller ones are reused by the next slice at this depth
 	}
 	if s.up >= 0 {
 		up := &w.slices.At(s.up).cpu
@@ -411,24 +411,23 @@ func (k *costs) end(w *thread) {
 	}
 }
 
-// keepTask keeps a long task.
 func (k *costs) keepTask(t LongTask) {
-	if len(k.Tasks) >= k.c.Room.Of(maxLongTasks) || k.kept+len(t.Shares) > k.c.Room.Of(maxAllTaskSets) {
+	if len(k.Tasks) >= k.c.Limits.Of(maxLongTasks) || k.taskSets+len(t.Shares) > k.c.Limits.Of(maxAllTaskSets) {
 		k.limited++
 		return
 	}
-	k.kept += len(t.Shares)
+	k.taskSets += len(t.Shares)
 	t.Shares = slices.Clone(t.Shares)
 	k.Tasks = append(k.Tasks, t)
 }
 
-// divideCPU divides the CPU time of a slice itself, without those in it, among its intervals in proportion to their wall
-// time. Each gets the difference of two rounded sums, so that the parts add up.
+// divideCPU divides the CPU time of a slice, without its children, among its intervals in proportion to their wall time.
+// Each part is the difference of two rounded running sums, so that the parts add up.
 func (k *costs) divideCPU(w *thread, s *slice) {
 	if !s.cpu.known {
 		for i := range s.shares {
 			if sh := &s.shares[i]; sh.cell >= 0 {
-				k.cellOf(w, s, sh).WithoutCPU += k.fit(sumWithoutCPU, sh.wall)
+				k.cellOf(w, s, sh).WithoutCPU += k.addBounded(sumWithoutCPU, sh.wall)
 			}
 		}
 		return
@@ -441,19 +440,19 @@ func (k *costs) divideCPU(w *thread, s *slice) {
 	if total <= 0 || own == 0 {
 		return
 	}
-	upTo, before := timeline.Nanos(0), timeline.Nanos(0)
+	wall, before := timeline.Nanos(0), timeline.Nanos(0)
 	for i := range s.shares {
 		sh := &s.shares[i]
-		upTo += sh.wall
-		now := portion(own, upTo, total)
+		wall += sh.wall
+		cpu := portion(own, wall, total)
 		if sh.cell >= 0 {
-			k.cellOf(w, s, sh).Cpu += k.fit(sumCPU, now-before)
+			k.cellOf(w, s, sh).Cpu += k.addBounded(sumCPU, cpu-before)
 		}
-		before = now
+		before = cpu
 	}
 }
 
-// cellOf returns the cell of a share, which has to be looked up again if cells were spilled meanwhile.
+// cellOf returns the cell of a share; it looks the cell up again if cells were spilled meanwhile.
 func (k *costs) cellOf(w *thread, s *slice, sh *share) *Cell {
 	if sh.generation != k.Cells.generation {
 		sh.cell, sh.generation = k.Cells.place(cellKey{sh.since, w.id, sh.set, s.category}), k.Cells.generation
@@ -491,16 +490,16 @@ func (k *costs) async(o *timeline.Head, process timeline.TrackID, set SetID) {
 	}
 	k.Named.Add(set)
 	key := asyncKey{k.chargedFor(set), process}
-	if _, ok := k.Asyncs[key]; !ok && len(k.Asyncs) >= k.c.Room.Of(maxAsyncs) {
+	if _, ok := k.Asyncs[key]; !ok && len(k.Asyncs) >= k.c.Limits.Of(maxAsyncs) {
 		k.limited++
 		key = asyncKey{} // no request
 	}
-	k.Asyncs[key] += k.fit(sumAsync, to-from)
+	k.Asyncs[key] += k.addBounded(sumAsync, to-from)
 }
 
 // finishThread ends a thread at the end of the trace.
 func (k *costs) finishThread(w *thread) {
-	if k.shown != nil {
-		k.shown.finish(w)
+	if k.intervals != nil {
+		k.intervals.finish(w)
 	}
 }

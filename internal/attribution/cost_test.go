@@ -32,7 +32,7 @@ func long(tid, ts, dur int) string {
 	return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":%d,"tdur":%d,"pid":1,"tid":%d}`, ts, dur, dur/3, tid)
 }
 
-// countCells returns how many cells costs are divided into.
+// countCells returns the number of cells.
 func (a *attributed) countCells(t *testing.T) (n int) {
 	t.Helper()
 	if err := a.Costs.Cells.Each(func(*attribution.Cell) { n++ }); err != nil {
@@ -57,8 +57,8 @@ func (a *attributed) tables(t *testing.T) []byte {
 	return out
 }
 
-// Costs are divided in time only where the tree above a context changes: many states of objects in the middle of the
-// work of many threads do not make many cells.
+// Costs are divided in time only where the tree above a context changes: many states of objects during the work of many
+// threads do not make many cells.
 func TestCellsOfChangingObjects(t *testing.T) {
 	const threads, states = 100, 200
 	list := []string{object("0x2", 0, ""), object("0x3", 0, "")}
@@ -91,7 +91,7 @@ func TestCellsOfChangingObjects(t *testing.T) {
 	}
 }
 
-// Costs that do not fit the memory are added up on disk, and are the same as in memory.
+// Costs that do not fit the memory are summed on disk, with the same result.
 func TestCellsOnDisk(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	list := []string{object("0x0", 0, "")}
@@ -120,7 +120,7 @@ func TestCellsOnDisk(t *testing.T) {
 	}
 }
 
-// What is empty lies in a window or outside like everything else.
+// Empty slices are inside or outside a window like others.
 func TestEmptySlicesInWindows(t *testing.T) {
 	empty := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":0,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`, ts)
@@ -133,7 +133,7 @@ func TestEmptySlicesInWindows(t *testing.T) {
 	}
 }
 
-// A window that counts from the first event may end before time 0, and reach beyond the last time that there is.
+// A window that counts from the first event may end before time 0, or beyond the largest time.
 func TestWindowResolves(t *testing.T) {
 	const second = 1000 * 1000 * timeline.Microsecond
 	for _, tt := range []struct {
@@ -154,8 +154,7 @@ func TestWindowResolves(t *testing.T) {
 	}
 }
 
-// Times and durations at the ends of what numbers hold: costs add up, none is negative, and what is too much for a sum is
-// counted.
+// Extreme times and durations: costs add up, none is negative, and overflows are counted.
 func TestExtremeTimes(t *testing.T) {
 	micros := []string{"0", "0.001", "1", "4611686018427387.904", "9223372036854774", "9223372036854775.805", "9223372036854775.806"}
 	random := rand.New(rand.NewPCG(3, 4))
@@ -217,7 +216,7 @@ func checkSums(t *testing.T, table *tables.Table) {
 	}
 }
 
-// checkBusy checks that all the time in which threads were busy was charged, as far as a sum can hold it.
+// checkBusy checks that all the time in which threads were busy was charged, unless a sum overflows.
 func checkBusy(t *testing.T, a *attributed, cost attribution.CostOptions) {
 	t.Helper()
 	busy := busyTime(t, a.t, cost.Resolve(a.t.Start()))
@@ -228,7 +227,7 @@ func checkBusy(t *testing.T, a *attributed, cost attribution.CostOptions) {
 	}
 }
 
-// Bytes, CPU times and latencies that are too large for a number end at the largest one.
+// Bytes, CPU times and latencies saturate.
 func TestExtremeValues(t *testing.T) {
 	const most = "9223372036854775807"
 	a := attribute(t, events(
@@ -246,7 +245,7 @@ func TestExtremeValues(t *testing.T) {
 	}
 }
 
-// A slice without length has its CPU time, though others begin before its end event: the slice around it has the rest.
+// A slice without length has its CPU time, although others start before its end event: the enclosing slice has the rest.
 func TestCPUOfEmptySlice(t *testing.T) {
 	for name, empty := range map[string]string{
 		"complete": `{"ph":"X","name":"empty","ts":5,"dur":0,"tdur":1,"pid":1,"tid":1}`,
@@ -263,14 +262,14 @@ func TestCPUOfEmptySlice(t *testing.T) {
 	}
 }
 
-// The end event of a slice without length speaks for the slice, as any other does: it is for frame A.
+// The end event of a slice without length provides arguments like any other: here it names frame A.
 func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
 	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), attribution.Rules{})
 	a.want(t, 0, "Frame frame A args 0")
 }
 
-// A slice that ends after the one around it has its CPU time, whether the slice or its end event has it; the end event
-// comes when cost has done with the slice (attribution.md, Cost).
+// A slice that ends after the enclosing one has its CPU time, from the slice or from its end event, which comes too late for the
+// cost pass (attribution.md, Cost).
 func TestCPUOfClippedSlice(t *testing.T) {
 	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`
 	for name, clipped := range map[string]string{
@@ -291,7 +290,7 @@ func TestCPUOfClippedSlice(t *testing.T) {
 	}
 }
 
-// What counts and what does not make up the whole: every slice and every nanosecond is in one of them, and the sums hold in both.
+// A selection and its complement add up to the whole: every slice and every nanosecond is in one of them.
 func TestCounts(t *testing.T) {
 	input := events(
 		`{"ph":"X","name":"outer","ts":0,"dur":100000,"tts":0,"tdur":60000,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,

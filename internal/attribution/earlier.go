@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,26 +10,26 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// This file finds again what an attribution has written. It looks only in traces that are marked as attributed: elsewhere nothing
-// is taken for weft's, whatever its name.
+// This file recognizes what an earlier attribution has written. It examines only traces that are marked as attributed; in
+// others, equal names mean nothing.
 
-// Facts about a trace that say how an attribution was written into it.
+// Attributes of a trace that record how an attribution was written into it.
 const (
-	// FormAttribute marks a trace that holds an attribution; its value is the form.
+	// FormAttribute marks a trace that contains an attribution; its value is the form.
 	FormAttribute = "weft.attribution"
-	// CostAttribute and a type make the name of a fact with the costs of that type.
+	// CostAttribute is the prefix of attributes with the costs of a type.
 	CostAttribute = "weft.cost."
 
-	FormConverted = "converted" // part of the timeline that was written
-	FormAppended  = "appended"  // beside packets that were kept
+	FormConverted = "converted" // weft wrote the whole trace
+	FormAppended  = "appended"  // weft copied the packets of the trace and added its own
 )
 
-// IsOwnAttribute reports whether a fact about an attributed trace is one that attribution has added.
+// IsOwnAttribute reports whether attribution has added an attribute of an attributed trace.
 func IsOwnAttribute(key string) bool {
 	return key == FormAttribute || key == timeline.AppendedAttribute || strings.HasPrefix(key, CostAttribute)
 }
 
-// FormOf returns the form of the attribution that a trace holds, "" if it holds none.
+// FormOf returns the form of the attribution in a trace; "" if there is none.
 func FormOf(t *timeline.Timeline) string {
 	for _, a := range t.Attributes() {
 		if a.Key == FormAttribute {
@@ -38,28 +39,27 @@ func FormOf(t *timeline.Timeline) string {
 	return ""
 }
 
-// WasAttributed reports whether a trace holds an attribution.
+// WasAttributed reports whether a trace contains an attribution.
 func WasAttributed(t *timeline.Timeline) bool { return FormOf(t) != "" }
 
-// IsOwnTrack reports whether a track is one that attribution has added.
+// IsOwnTrack reports whether attribution has added a track.
 func IsOwnTrack(t *timeline.Timeline, id timeline.TrackID) bool {
 	role := t.Role(id)
 	return role == timeline.RoleContexts || role == timeline.RoleCatalogue
 }
 
-// Names of the argument in which slices and instants have their contexts: a dictionary by type, each with id, name, via
-// and, where there are any, hops and candidates.
+// Names of the note, the argument with the contexts of a slice or instant: a dictionary by type, with id, name, via and,
+// where present, hops and candidates.
 const (
 	NoteKey = "contexts"
-	// OtherNoteKey is the name if the event has an argument of its own that is called NoteKey. If it has one of this name
-	// too, its contexts are not noted.
+	// OtherNoteKey is the name if the event has its own argument NoteKey. If the event has both, it gets no note.
 	OtherNoteKey = "weft_contexts"
 )
 
 var NoteKeys = [...]string{NoteKey, OtherNoteKey}
 
-// noteKeyBeside returns the first of noteKeys that is free, by index, given the evidence of an event.
-func noteKeyBeside(found []Evidence) uint8 {
+// freeNoteKey returns the index of the first free name in NoteKeys, given the evidence of an event.
+func freeNoteKey(found []Evidence) uint8 {
 	taken := uint8(0)
 	for i := range found {
 		if found[i].kind == noteTaken {
@@ -69,75 +69,67 @@ func noteKeyBeside(found []Evidence) uint8 {
 	return uint8(bits.TrailingZeros8(^taken))
 }
 
-// keyOfNote returns the index of a name in noteKeys, or -1.
-func keyOfNote(name []byte) int {
-	switch string(name) {
-	case NoteKey:
-		return 0
-	case OtherNoteKey:
-		return 1
-	}
-	return -1
-}
+// keyOfNote returns the index of a name in NoteKeys, or -1.
+func keyOfNote(name []byte) int { return slices.Index(NoteKeys[:], string(name)) }
 
-// NoteIn returns the note among the arguments of an event in an attributed trace, and its place, -1 if there is none. It is
-// the one of OtherNoteKey if both are like notes: that is used only where the event has another one of NoteKey.
-func NoteIn(t *timeline.Timeline, args timeline.Args) (place int, note timeline.Arg) {
-	place, i, best := -1, 0, -1
+// NoteIn returns the note among the arguments of an event in an attributed trace, and its index; -1 if there is none. If
+// both names have the form of a note, it returns OtherNoteKey, which is used only if the event has its own NoteKey.
+func NoteIn(t *timeline.Timeline, args timeline.Args) (index int, note timeline.Arg) {
+	index, i, best := -1, 0, -1
 	for a := range t.ArgList(args) {
 		if key := keyOfNote(a.Key); key > best && isLikeNote(t, a) {
-			place, note, best = i, a, key
+			index, note, best = i, a, key
 		}
 		i++
 	}
-	return place, note
+	return index, note
 }
 
-// isLikeNote reports whether an argument has the form of a note: all that is in it says via what it came.
+// isLikeNote reports whether an argument has the form of a note: every member is a dictionary with "via".
 func isLikeNote(t *timeline.Timeline, a timeline.Arg) bool {
 	if a.Kind != timeline.ArgDict {
 		return false
 	}
 	for m := range t.Members(a) {
-		said := false
+		hasVia := false
 		if m.Kind == timeline.ArgDict {
 			for x := range t.Members(m) {
-				said = said || string(x.Key) == "via"
+				hasVia = hasVia || string(x.Key) == "via"
 			}
 		}
-		if !said {
+		if !hasVia {
 			return false
 		}
 	}
 	return true
 }
 
-// NoteAmong is noteIn for the annotations of a packet, in the form in which Rewrite adds notes.
-func NoteAmong(annotations [][]byte) (place int) {
-	place, best := -1, -1
+// NoteAmong is NoteIn for the annotations of a packet, in the form in which Rewrite adds notes.
+func NoteAmong(annotations [][]byte) (index int) {
+	index, best := -1, -1
 	for i, a := range annotations {
 		if key := encodedNote(a); key > best {
-			place, best = i, key
+			index, best = i, key
 		}
 	}
-	return place
+	return index
 }
 
-// encodedNote returns the index in noteKeys of an annotation's name if it has the form of a note, otherwise -1.
+// encodedNote returns the index in NoteKeys of an annotation's name if it has the form of a note, otherwise -1.
 func encodedNote(annotation []byte) int {
 	var a message.Annotation
 	if a.Parse(annotation) != nil || a.Kind != message.DictAnnotation || a.Values != 1 || a.NameIID != 0 {
 		return -1
 	}
 	for m := a.Members(); m.Next(); {
-		if !saysVia(m.Bytes()) {
+		if !hasVia(m.Bytes()) {
 			return -1
 		}
 	}
 	return keyOfNote(a.Name)
 }
 
-func saysVia(annotation []byte) bool {
+func hasVia(annotation []byte) bool {
 	var a, entry message.Annotation
 	if a.Parse(annotation) == nil && a.Kind == message.DictAnnotation {
 		for m := a.Members(); m.Next(); {
@@ -149,24 +141,24 @@ func saysVia(annotation []byte) bool {
 	return false
 }
 
-// earlierNotes reads what an earlier attribution has written, where the trace itself no longer says it: a Perfetto trace
-// does not know which thread wrote an asynchronous slice, or an instant of a process. Everything else is found again, and the notes are replaced.
-// Arguments that merely share the name of a note are kept; the note is added next to them.
+// earlierNotes reads the notes of an earlier attribution where the trace has lost their source: Perfetto traces do not record
+// which thread wrote an asynchronous slice or an instant of a process. Everything else is computed again, and notes are
+// replaced. Arguments that merely share the name of a note are kept; the note uses the other name.
 type earlierNotes struct{}
 
-func (earlierNotes) see(c *collecting, s *event) error {
+func (earlierNotes) observe(c *collecting, s *event) error {
 	taken, note := int64(0), -1
 	for i := range s.facts.notes {
 		if a := s.facts.notes[i]; a.Kind != 0 {
 			taken |= 1 << i
 			if c.found.attributed && !s.isEnd() && isLikeNote(c.t, a) {
-				note = i // the last one, as in noteIn
+				note = i // the last one, as in NoteIn
 			}
 		}
 	}
 	if note >= 0 {
 		taken &^= 1 << note
-		if s.Thread == 0 && (s.place.Place == placeAsync || s.place.Place == placeInstant) {
+		if s.Thread == 0 && (s.track.Place == placeAsync || s.track.Place == placeInstant) {
 			if err := (earlierNotes{}).inherit(c, s, s.facts.notes[note]); err != nil {
 				return err
 			}
@@ -178,8 +170,8 @@ func (earlierNotes) see(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
 }
 
-// inherit takes over the note about the thread that wrote an asynchronous slice or an instant. What came from arguments is found
-// again.
+// inherit adds the contexts in a note that come from the thread that wrote an asynchronous slice or an instant. Contexts from
+// arguments are computed again.
 func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 	for m := range c.t.Members(note) {
 		if m.Kind != timeline.ArgDict {
@@ -198,8 +190,8 @@ func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 			}
 		}
 		identity, ok := parseIdentity(string(id))
-		came, err := ParseSource(string(via))
-		if !ok || err != nil || came == ViaArgs || s.place.Place == placeAsync && came != ViaAsync {
+		source, err := ParseSource(string(via))
+		if !ok || err != nil || source == ViaArgs || s.track.Place == placeAsync && source != ViaAsync {
 			continue
 		}
 		node, typ := c.contexts.nodeOf(identity.Scope, []byte(identity.ID), identity.Process), c.contexts.TypeOf(m.Key)
@@ -208,7 +200,7 @@ func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 		}
 		c.contexts.Nodes[node].Context = true
 		c.contexts.Nodes[node].IsFrame = c.contexts.Nodes[node].IsFrame || identity.Scope == ScopeFrame || identity.Scope == ScopeWindow
-		e := Evidence{ordinal: s.ordinal, kind: inherited, Type: typ, Node: node, value: inheritedValue(came, hops)}
+		e := Evidence{ordinal: s.ordinal, kind: inherited, Type: typ, Node: node, value: inheritedValue(source, hops)}
 		if err := c.add(e); err != nil {
 			return err
 		}

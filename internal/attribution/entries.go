@@ -4,13 +4,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// inEffect returns the contexts in effect on a thread inside one of its open slices, as far as the second pass knows them
+// inEffect returns the contexts that the second pass knows to be in effect inside an open slice of a thread
 // (attribution.md, The model): for each type the innermost entry or the explicit context, whichever began later. The result is
 // valid until the next call.
 func (p *propagating) inEffect(th *openThread, slice int) []entry {
 	p.effect = p.effect[:0]
 	var found TypeSet
-	for i := slice; i >= below(slice); i-- {
+	for i := slice; i >= searchEnd(slice); i-- {
 		s := th.slices.At(i)
 		if s.types.minus(&found) == (TypeSet{}) {
 			continue
@@ -20,7 +20,7 @@ func (p *propagating) inEffect(th *openThread, slice int) []entry {
 			if b.Via != ViaDescendants && !found.Has(b.Type) {
 				found.Add(b.Type)
 				p.effect = append(p.effect, *b)
-				if e := th.active.of(b.Type); e != nil && explicitWins(e, b.Via, s.ts) {
+				if e := th.active.current(b.Type); e != nil && explicitWins(e, b.Via, s.ts) {
 					p.effect[len(p.effect)-1] = entry{Type: b.Type, Node: e.Node, Via: ViaExplicit}
 				}
 			}
@@ -28,7 +28,7 @@ func (p *propagating) inEffect(th *openThread, slice int) []entry {
 	}
 	for i := range th.active.stacks {
 		typ := th.active.stacks[i].typ
-		if e := th.active.of(typ); e != nil && !found.Has(typ) {
+		if e := th.active.current(typ); e != nil && !found.Has(typ) {
 			p.effect = append(p.effect, entry{Type: typ, Node: e.Node, Via: ViaExplicit})
 		}
 	}
@@ -45,9 +45,9 @@ func ofType(list []entry, typ TypeID) *entry {
 	return nil
 }
 
-// explicitWins decides between an explicit context and an entry of a slice that began at a time. The one that began later
-// wins; when both began at one time, arguments and isolates win and everything else loses. What descendants say loses
-// always.
+// explicitWins decides between an explicit context and an entry of a slice that began at the given time. The later one wins.
+// If both began at the same time, the entry wins only if it comes from arguments or an isolate. Entries from descendants
+// always lose.
 func explicitWins(e *Entered, via Via, began timeline.Nanos) bool {
 	switch {
 	case via == ViaDescendants:
@@ -58,11 +58,11 @@ func explicitWins(e *Entered, via Via, began timeline.Nanos) bool {
 	return via != ViaArgs && via != ViaIsolate
 }
 
-// effectOf returns the context of one type that is in effect inside an open slice, or outside of all with -1; false if
-// there is none.
+// effectOf returns the context of one type that is in effect inside an open slice, or outside of all slices if the index is
+// -1; false if there is none.
 func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bool) {
-	e := th.active.of(typ)
-	for i := slice; i >= below(slice); i-- {
+	e := th.active.current(typ)
+	for i := slice; i >= searchEnd(slice); i-- {
 		b := th.slices.At(i).of(typ)
 		if b == nil || b.Via == ViaDescendants {
 			continue
@@ -78,8 +78,8 @@ func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bo
 	return entry{}, false
 }
 
-// async begins an asynchronous slice, or handles an instant of one (attribution.md, rule 5): it has the contexts of the
-// thread that wrote it, then of the asynchronous slice around it; what its arguments name comes before both.
+// async handles the start of an asynchronous slice or an instant on its track (attribution.md, rule 5). Contexts named by
+// arguments come first, then the thread's that wrote it, then the enclosing asynchronous slice's.
 func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	track := p.asyncs[o.Track]
 	p.closeAsyncs(&track, o.TS)
@@ -93,7 +93,7 @@ func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 			return err
 		}
 	}
-	if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && o.End > o.TS && track.Len() < maxSearch && p.hold(openSize+begunSize*len(set)) {
+	if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && o.End > o.TS && track.Len() < maxSearch && p.reserve(openSize+entrySize*len(set)) {
 		*track.Push(o.End) = openAsync{o.Ordinal, set}
 	}
 	if track.Len() == 0 {
@@ -104,7 +104,7 @@ func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	return nil
 }
 
-func (p *propagating) asyncSet(o *timeline.Head, list []Evidence, around *openAsync) []entry {
+func (p *propagating) asyncSet(o *timeline.Head, list []Evidence, enclosing *openAsync) []entry {
 	var set []entry
 	for i := range list {
 		if e := &list[i]; e.kind == ownContext && p.opts.has(ViaArgs) && ofType(set, e.Type) == nil {
@@ -136,19 +136,19 @@ func (p *propagating) asyncSet(o *timeline.Head, list []Evidence, around *openAs
 			set = append(set, entry{Type: e.Type, Node: e.Node, Via: via, hops: hops})
 		}
 	}
-	if around != nil {
-		inherit(around.set)
+	if enclosing != nil {
+		inherit(enclosing.set)
 	}
 	return set
 }
 
-// provoker returns the frame that provoked the garbage collection in which an open slice lies, as the third pass has it of
-// slices (attribution.md, rule 9); false if there is none.
+// provoker returns the frame that triggered the garbage collection around an open slice, like costing.trigger
+// (attribution.md, rule 9); false if there is none.
 func (p *propagating) provoker(th *openThread, slice int) (entry, bool) {
 	if th.collections == 0 {
 		return entry{}, false
 	}
-	for i := slice; i >= below(slice); i-- {
+	for i := slice; i >= searchEnd(slice); i-- {
 		if th.slices.At(i).collects {
 			b, ok := p.effectOf(th, i-1, TypeFrame)
 			b.Type = TypeTrigger
@@ -158,22 +158,23 @@ func (p *propagating) provoker(th *openThread, slice int) (entry, bool) {
 	return entry{}, false
 }
 
-// Request is what is known of a network request, and for whom it was sent.
+// sentRequest is a network request and the contexts for which it was sent.
 type sentRequest struct {
-	Start, End timeline.Nanos   // NoTime if not seen
+	Start, End timeline.Nanos   // NoTime: not recorded
 	Bytes      int64            // -1: unknown
-	fromData   int64            // bytes of the pieces that arrived
-	Thread     timeline.TrackID // that sent it; 0: unknown
+	fromData   int64            // sum of the sizes of received chunks
+	Thread     timeline.TrackID // sender; 0: unknown
 	Entries    []entry
 }
 
-// request handles an event of a request (attribution.md, rule 7); e is of the list of what is evident about it.
+// request handles an event of a request (attribution.md, rule 7). list is all evidence of the event, e the part about the
+// request.
 func (p *propagating) request(o *timeline.Head, thread timeline.TrackID, list []Evidence, e *Evidence) {
 	r := &p.requests[e.Node]
 	switch e.kind {
 	case sends:
 		if r.Start != timeline.NoTime {
-			return // it was redirected, and keeps the contexts for which it was made
+			return // a redirect: the request keeps its original contexts
 		}
 		r.Start, r.Thread = o.TS, thread
 		var set []entry
@@ -189,11 +190,11 @@ func (p *propagating) request(o *timeline.Head, thread timeline.TrackID, list []
 				}
 			}
 		}
-		if p.hold(begunSize * len(set)) {
+		if p.reserve(entrySize * len(set)) {
 			r.Entries = set
 		}
 	case receives:
-		r.fromData = int64(Add(timeline.Nanos(r.fromData), timeline.Nanos(e.value)))
+		r.fromData = int64(Add(timeline.Nanos(r.fromData), timeline.Nanos(e.value))) // saturates
 	case finishes:
 		r.End = o.TS
 		if e.value > 0 {
@@ -202,8 +203,8 @@ func (p *propagating) request(o *timeline.Head, thread timeline.TrackID, list []
 	}
 }
 
-// ofRequest handles an asynchronous slice that is a request or is about one (attribution.md, rule 7), and returns its set: what
-// it has already, then what the request has. The first slice of a request shows whom it is for; later ones belong to
+// ofRequest handles an asynchronous slice that is a request or belongs to one (attribution.md, rule 7). It returns the given
+// set, extended with the contexts of the request. The first slice of a request determines these; later slices come from
 // other processes.
 func (p *propagating) ofRequest(o *timeline.Head, e *Evidence, set []entry) []entry {
 	if e.kind != requested && e.kind != unfinished && e.kind != handles {
@@ -214,7 +215,7 @@ func (p *propagating) ofRequest(o *timeline.Head, e *Evidence, set []entry) []en
 		if r.Start == timeline.NoTime {
 			r.Start, r.Thread = o.TS, o.Thread
 			for i := range set {
-				if p.travels(&set[i]) && p.hold(begunSize) {
+				if p.travels(&set[i]) && p.reserve(entrySize) {
 					r.Entries = append(r.Entries, set[i])
 				}
 			}
@@ -236,7 +237,7 @@ func (p *propagating) ofRequest(o *timeline.Head, e *Evidence, set []entry) []en
 	return set
 }
 
-// handle gives a slice that handles a request the contexts of that, for the types of which nothing is in effect.
+// handle adds the contexts of a request to a slice that handles it, for types without a context in effect.
 func (p *propagating) handle(th *openThread, s *openSlice, request int) {
 	for _, b := range p.requests[request].Entries {
 		if s.of(b.Type) != nil {
@@ -250,8 +251,7 @@ func (p *propagating) handle(th *openThread, s *openSlice, request int) {
 	}
 }
 
-// travels reports whether a context may be handed on to other work: isolates collect for many contexts, and unattributed work
-// belongs to no context.
+// travels reports whether a context may propagate to other work. Isolates may not, because they collect for many contexts.
 func (p *propagating) travels(b *entry) bool {
 	return b.Node != 0 && b.Via != ViaIsolate && b.Type != TypeTrigger && p.contexts.Nodes[b.Node].Scope != ScopeIsolate
 }

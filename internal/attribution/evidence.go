@@ -7,8 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Evidence is what one slice, instant or end event says about contexts. A provider finds it once; the passes that follow
-// do not look at arguments again.
+// Evidence is one fact about contexts from a slice, instant or end event. Providers extract it once; later passes do not
+// read arguments.
 type Evidence struct {
 	ordinal uint64 // of the slice or instant
 	kind    kind
@@ -22,36 +22,37 @@ type kind uint8
 const (
 	// ownContext: the arguments name a context of a type.
 	ownContext kind = iota + 1
-	// collects: the slice collects garbage; the node is the isolate, set when all isolates are known.
+	// collects: the slice collects garbage. Its isolate is in found.isolates when all events were read.
 	collects
-	// Enters and leaves: an explicit event. destroys: the deletion of an object.
+	// enters and leaves: an explicit event. destroys: the deletion of an object.
 	enters
 	leaves
 	destroys
-	// sends, handles and finishes: a request; value is its number. receives: node is the number, value the bytes.
+	// sends, handles, receives and finishes: an event of the request with the number Node. receives, finishes: value is the
+	// number of bytes.
 	sends
 	handles
 	receives
 	finishes
-	// requested: a slice is a whole request, of which node is the number; value are the bytes, -1 if they are not known.
-	// unfinished: likewise, and its end is not the end of the request.
+	// requested: the slice is a whole request with the number Node; value is the number of bytes, -1 if unknown.
+	// unfinished: the same, but the request continues after the slice.
 	requested
 	unfinished
-	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs, and
-	// value the time at which it happened, 0 if the event does not say so.
+	// dispatches: an event is dispatched to its listeners. Type is its type, see inputs; value is the time of the event,
+	// 0 if unknown.
 	dispatches
 	// inherited: an earlier attribution found a context on the thread that wrote an asynchronous slice, or an instant of a
-	// process; value is how it came there and the hops, see inheritedVia.
+	// process. value encodes source and hops, see inheritedVia.
 	inherited
 	// usedCPU: value is the CPU time of the slice in nanoseconds.
 	usedCPU
-	// freed: value is the number of bytes that a garbage collection freed.
+	// Freed: value is the number of bytes that a garbage collection freed.
 	Freed
-	// hasStack: a call stack says who asked for it.
+	// hasStack: the event has the call stack of the script that caused it.
 	hasStack
-	// ownCategory: the arguments say what kind of work the slice is. value is the Category.
+	// ownCategory: the arguments state the category of the slice, which is value.
 	ownCategory
-	// noteTaken: the event has arguments of its own that are named as notes are; value has a bit for each of noteKeys.
+	// noteTaken: the event's own arguments have names of notes; value has a bit for each index of NoteKeys.
 	noteTaken
 )
 
@@ -62,21 +63,21 @@ var evidenceOrder = extsort.Order[Evidence]{
 
 func compareEvidence(a, b *Evidence) int { return cmp.Compare(a.ordinal, b.ordinal) }
 
-// Cursor yields values sorted by ordinal to a pass that goes through the groups of a trace in order.
+// Cursor yields values sorted by ordinal to a pass over the groups of a trace.
 type Cursor[T any] struct {
 	Next    func(*T) (bool, error)
 	Ordinal func(*T) uint64
 	ahead   T
 	have    bool
 	done    bool
-	held    []T  // of the ordinal that was asked for; with keep, of the group up to the latest
-	keep    bool // ordinals of the group do not come in their order
+	held    []T  // values of the requested ordinal; with keep, of the group so far
+	keep    bool // ordinals of the group are requested out of order
 }
 
-// Group begins a group, whose ordinals come in their order or not.
+// Group starts a group. inOrder promises that its ordinals are requested in ascending order.
 func (c *Cursor[T]) Group(inOrder bool) { c.held, c.keep = c.held[:0], !inOrder }
 
-// Of returns the values of an ordinal; they are valid until the next call. From group to group ordinals must not decrease.
+// Of returns the values of an ordinal; they are valid until the next call. Ordinals must not decrease from group to group.
 func (c *Cursor[T]) Of(ordinal uint64) ([]T, error) {
 	if !c.keep {
 		c.held = c.held[:0]
@@ -112,7 +113,7 @@ func (c *Cursor[T]) Of(ordinal uint64) ([]T, error) {
 
 func evidenceOrdinal(e *Evidence) uint64 { return e.ordinal }
 
-// isExplicit reports whether evidence changes what is entered on a thread.
+// isExplicit reports whether evidence changes the explicit contexts of a thread.
 func (e *Evidence) isExplicit() bool {
 	return e.kind == enters || e.kind == leaves || e.kind == destroys
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Input events, their timings and types have limits, and what is beyond them is counted.
+// Input events, their timings and types have limits; what exceeds them is counted.
 func TestInputLimits(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	empty, err := b.Finish(t.Context())
@@ -28,7 +28,7 @@ func TestInputLimits(t *testing.T) {
 	for i := range maxUnnamed + 4 {
 		c.found.inputs.begin(c, &event{Head: &timeline.Head{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
 	}
-	if n := len(c.found.inputs.begun); n != maxUnnamed || c.contexts.dropped != 4 {
+	if n := len(c.found.inputs.unnamed); n != maxUnnamed || c.contexts.dropped != 4 {
 		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollecting(empty, 1)
@@ -40,7 +40,7 @@ func TestInputLimits(t *testing.T) {
 	}
 	c = newCollecting(empty, 1)
 	for i := range maxInputs + 6 {
-		s := &event{Head: &timeline.Head{TS: timeline.Nanos(i)}, place: &track{}, facts: &arguments{asyncID: []byte("0x1")}}
+		s := &event{Head: &timeline.Head{TS: timeline.Nanos(i)}, track: &track{}, facts: &arguments{asyncID: []byte("0x1")}}
 		c.found.inputs.timing(c, s)
 		c.contexts.Size = 0 // the limit in bytes is another one
 	}
@@ -84,11 +84,11 @@ func TestIdentityText(t *testing.T) {
 	}
 }
 
-// What is sorted on disk has keys that agree with its order.
+// Keys of data that is sorted on disk agree with its order.
 func TestKeys(t *testing.T) { keytest.Check(t, evidenceOrder) }
 
-// An event that names a process by the pid which that had where it was recorded means the process that now has another one. If two
-// processes of inputs with one id space had it, that which has kept it is meant.
+// A pid in the arguments of an event means the process that had it when recorded, although weft renumbered the process. If two
+// processes of inputs with one id space had it, the one that kept it is meant.
 func TestPidOf(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	var now [3]timeline.TrackID

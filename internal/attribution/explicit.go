@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// explicitEvents reads the events in which a producer states contexts itself: ( and ) enter and leave them; N, O and D are the
-// lives and snapshots of their objects (attribution.md, rules 2 and 3).
+// explicitEvents reads the events by which a producer states contexts: ( and ) enter and leave them; N, O and D are creations,
+// snapshots and deletions of their objects (attribution.md, rules 2 and 3).
 type explicitEvents struct {
 	t  *timeline.Timeline
 	id []byte
@@ -17,8 +17,8 @@ type explicitEvents struct {
 
 func newExplicitEvents(t *timeline.Timeline) *explicitEvents { return &explicitEvents{t: t} }
 
-func (p *explicitEvents) see(c *collecting, s *event) error {
-	switch s.place.Place {
+func (p *explicitEvents) observe(c *collecting, s *event) error {
+	switch s.track.Place {
 	case placeOther:
 		if s.Kind == timeline.ItemInstant {
 			return p.enterOrLeave(c, s)
@@ -29,16 +29,16 @@ func (p *explicitEvents) see(c *collecting, s *event) error {
 	return nil
 }
 
-// eventID is what the reader of the input has kept of the identity of an event that has no place in Perfetto.
+// eventID is the identity of an event, from the arguments in which the reader keeps what Perfetto cannot represent.
 type eventID struct {
 	phase   byte
 	id      []byte // nil: none
 	global  bool
 	scope   string
-	several bool // it has two kinds of id, or one without value
+	several bool // two kinds of id, or one without a value
 }
 
-// identity reads the dictionary weft of an event.
+// identity reads the argument "weft" of an event.
 func (p *explicitEvents) identity(s *event) (out eventID) {
 	out.scope = scopePointer
 	for weft := range p.t.ArgList(s.Args) {
@@ -66,7 +66,7 @@ func (p *explicitEvents) identity(s *event) (out eventID) {
 	return out
 }
 
-// secondID reads id2, which is a dictionary with local or global; anything else has no value.
+// secondID reads id2, which must be a dictionary with local or global.
 func (p *explicitEvents) secondID(out *eventID, id2 timeline.Arg) {
 	found := false
 	if id2.Kind == timeline.ArgDict {
@@ -83,7 +83,7 @@ func (p *explicitEvents) secondID(out *eventID, id2 timeline.Arg) {
 // enterOrLeave reads ( and ).
 func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 	id := p.identity(s)
-	if id.phase != '(' && id.phase != ')' || s.place.Thread == 0 || s.NameID == 0 {
+	if id.phase != '(' && id.phase != ')' || s.track.Thread == 0 || s.NameID == 0 {
 		return nil
 	}
 	switch {
@@ -94,27 +94,27 @@ func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 		c.problems.Add(problem.ContextWithoutID, s.position(), s.name.name)
 		return nil
 	}
-	pid := s.place.pid
+	pid := s.track.pid
 	if id.global {
 		pid = Global
 	}
-	node, typ := c.node(id.scope, id.id, pid, s.place.idSpace), c.contexts.TypeOf([]byte(s.name.name))
+	node, typ := c.node(id.scope, id.id, pid, s.track.idSpace), c.contexts.TypeOf([]byte(s.name.name))
 	if node == 0 || typ == 0 {
 		return nil
 	}
-	c.found.Explicit[s.place.Thread] = true
+	c.found.Explicit[s.track.Thread] = true
 	kind := leaves
 	if id.phase == '(' {
 		kind = enters
 		c.contexts.Nodes[node].Context = true
-		if _, ok := c.contexts.Entered[node]; !ok && c.contexts.hasRoom(enteredSize) {
+		if _, ok := c.contexts.Entered[node]; !ok && c.contexts.reserve(enteredSize) {
 			c.contexts.Entered[node] = enteredAs{Type: c.contexts.Types[typ], Category: c.contexts.Keep(p.category(s))}
 		}
 	}
 	return c.add(Evidence{ordinal: s.Ordinal, kind: kind, Type: typ, Node: node})
 }
 
-// category returns the category of an event as the input has it; empty if it has none.
+// category returns the category of an event from the input; empty if there is none.
 func (p *explicitEvents) category(s *event) []byte {
 	if s.CategoryID == 0 {
 		return nil
@@ -126,14 +126,14 @@ func (p *explicitEvents) category(s *event) []byte {
 func (p *explicitEvents) object(c *collecting, s *event) error {
 	own := p.identity(s)
 	if own.several { // the ids are ambiguous
-		c.problems.Add(problem.ContextBadID, s.position(), s.place.class)
+		c.problems.Add(problem.ContextBadID, s.position(), s.track.class)
 		return nil
 	}
 	if own.id == nil {
 		return nil
 	}
-	node := c.node(own.scope, own.id, s.place.pid, s.place.idSpace)
-	state := Snapshot{Node: node, TS: s.TS, Event: s.Event, Class: c.contexts.Keep([]byte(s.place.class)), Category: c.contexts.Keep(p.category(s))}
+	node := c.node(own.scope, own.id, s.track.pid, s.track.idSpace)
+	state := Snapshot{Node: node, TS: s.TS, Event: s.Event, Class: c.contexts.Keep([]byte(s.track.class)), Category: c.contexts.Keep(p.category(s))}
 	switch {
 	case s.Deletion:
 		state.change = deleted
@@ -147,20 +147,15 @@ func (p *explicitEvents) object(c *collecting, s *event) error {
 		c.contexts.addState(state)
 	case s.Kind == timeline.ItemInstant:
 		state.change = changed
-		p.snapshot(c, s, state)
+		p.members(c, s, state, p.t.ArgList(s.Args), 0)
 	}
 	return nil
 }
 
-// snapshot reads the members of a snapshot that concern contexts, and the snapshots of other objects in it.
-func (p *explicitEvents) snapshot(c *collecting, s *event, state Snapshot) {
-	p.members(c, s, state, p.t.ArgList(s.Args), 0)
-}
-
-// maxNestedSnapshots bounds how deep snapshots hold each other.
+// maxNestedSnapshots bounds the depth of snapshots inside snapshots.
 const maxNestedSnapshots = 32
 
-// members reads the members of a snapshot: url, references, and objects that are snapshots themselves.
+// members reads the members of a snapshot: url, references, and snapshots of other objects.
 func (p *explicitEvents) members(c *collecting, s *event, state Snapshot, list iter.Seq[timeline.Arg], depth int) {
 	for a := range list {
 		if string(a.Key) == "url" {
@@ -171,7 +166,7 @@ func (p *explicitEvents) members(c *collecting, s *event, state Snapshot, list i
 	for a := range list {
 		switch name := string(a.Key); name {
 		case "parent", "sibling", "renderFrame", "frameTreeNode":
-			if to, ok := p.reference(c, a, s.place); ok {
+			if to, ok := p.reference(c, a, s.track); ok {
 				c.contexts.refer(id, to, name != "parent")
 				continue
 			}
@@ -180,8 +175,8 @@ func (p *explicitEvents) members(c *collecting, s *event, state Snapshot, list i
 	}
 }
 
-// nested looks for snapshots inside a value: an object with the id "class/0x1" is one of object 0x1 of that class at the
-// same time (attribution.md, rule 3). Lists are searched.
+// nested searches a value for snapshots: a dictionary with the id "class/0x1" is a snapshot of object 0x1 of that class at the
+// same time (attribution.md, rule 3).
 func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timeline.Arg, depth int) {
 	if a.Kind != timeline.ArgDict && a.Kind != timeline.ArgArray || depth > maxNestedSnapshots || outer.Node == 0 {
 		return
@@ -192,7 +187,7 @@ func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timel
 		if category != nil {
 			state.Category = c.contexts.Keep(category)
 		}
-		state.Node = c.node(c.contexts.Nodes[outer.Node].Scope, id, c.contexts.Nodes[outer.Node].Process, s.place.idSpace)
+		state.Node = c.node(c.contexts.Nodes[outer.Node].Scope, id, c.contexts.Nodes[outer.Node].Process, s.track.idSpace)
 		p.members(c, s, state, p.t.Members(a), depth)
 		return
 	}
@@ -201,8 +196,8 @@ func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timel
 	}
 }
 
-// nestedID returns class and id of a value that is the snapshot of an object; nil for other values. base_type is the class
-// under which the object is filed, cat its category if that is not the one of the object around it.
+// nestedID returns the class, id and category of a value that is a snapshot of an object; nil for other values. The member
+// base_type overrides the class in the id; cat is the category if it differs from the enclosing object's.
 func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	if a.Kind != timeline.ArgDict {
 		return nil, nil, nil

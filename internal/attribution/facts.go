@@ -8,10 +8,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// arguments are the arguments of an event that providers ask for, read in one go, because most events have none of them. Texts are
-// valid while the event's arguments are.
+// arguments are the arguments of an event that providers use. They are read in one pass because most events have none of
+// them. Texts are valid while the event's arguments are.
 type arguments struct {
-	any bool // there are arguments
+	any bool // the event has arguments
 
 	frame      []byte // the frame that the event names (attribution.md, The types)
 	frameFrom  frameSource
@@ -19,38 +19,38 @@ type arguments struct {
 	requestID  []byte
 	url        []byte
 	eventType  []byte
-	traceID    []byte // of the latency of an input event
-	stagesType []byte // type of that, in EventLatency
+	traceID    []byte // id of an input event in its latency slices
+	stagesType []byte // type of the input event in EventLatency
 
 	interaction int64 // interactionId
-	happened    int64 // when an event that is dispatched happened, in nanoseconds; 0: unknown
+	happened    int64 // time of a dispatched event in nanoseconds; 0: unknown
 	layerTree   int64
-	sequence    int64 // of a graphics frame
+	sequence    int64 // number of a graphics frame
 	bytes       int64 // encodedDataLength
 	timeStamp   float64
 	processing  float64 // processingStart
 	cpu         timeline.Nanos
-	ownURL      []byte  // of the event itself, not of its data
+	ownURL      []byte  // argument of the event, not member of data
 	window      int64   // Firefox: innerWindowID; 0: none
-	tab         int64   // of the window
+	tab         int64   // Firefox: tab of the window
 	domType     []byte  // Firefox: eventType
-	caller      []byte  // url of the script that the stack of an event was in
-	marker      []byte  // Firefox: the name of a marker that is shown by its label
-	asyncID     []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
+	caller      []byte  // url of the script in the innermost frame of the event's stack
+	marker      []byte  // Firefox: name of a marker whose slice is named by its label
+	asyncID     []byte  // id of an asynchronous slice in a Perfetto trace that weft wrote
 	latency     float64 // in milliseconds
 
-	id      timeline.Arg // Firefox: of a request
-	channel timeline.Arg // Firefox: of the request that an event concerns
-	status  []byte       // Firefox: of a request
-	count   float64      // Firefox: bytes of a request
+	id      timeline.Arg // Firefox: request id
+	channel timeline.Arg // Firefox: id of the request that an event belongs to
+	status  []byte       // Firefox: request status
+	count   float64      // Firefox: request size in bytes
 
-	probe   []byte // of a slice made of probe lines
-	request []byte // OpenTelemetry: what begins with the span
+	probe   []byte // probe of a slice made from probe lines
+	request []byte // OpenTelemetry: the request that starts with the span
 
-	notes [len(NoteKeys)]timeline.Arg // arguments named as notes are; Kind 0: none
+	notes [len(NoteKeys)]timeline.Arg // arguments with names of notes; Kind 0: none
 
-	heapBefore int64 // usedHeapSizeBefore, After: of a garbage collection
-	heapAfter  int64
+	heapBefore int64 // usedHeapSizeBefore of a garbage collection
+	heapAfter  int64 // usedHeapSizeAfter
 
 	hasLatency, hasBefore, hasAfter bool
 
@@ -58,10 +58,10 @@ type arguments struct {
 
 	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
 
-	number [24]byte // of traceID, as text
+	number [24]byte // buffer of traceID
 }
 
-// frameSource is the argument in which a frame was found; the first one counts.
+// frameSource is the argument in which a frame was found, in order of precedence.
 type frameSource uint8
 
 const (
@@ -71,7 +71,7 @@ const (
 	fromFrameID
 )
 
-// text returns the text of an argument, nil if it is empty or no text.
+// text returns the text of an argument; nil if it is empty or not a text.
 func text(a *timeline.Arg) []byte {
 	if a.Kind == timeline.ArgString && len(a.Text()) > 0 {
 		return a.Text()
@@ -98,7 +98,7 @@ func double(a *timeline.Arg) (float64, bool) {
 	return float64(v), ok
 }
 
-// appendNumber appends an integer as text: ids of 64 bits are not floats.
+// appendNumber appends an integer or a text; floats are not ids.
 func appendNumber(b []byte, a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgInt:
@@ -111,7 +111,7 @@ func appendNumber(b []byte, a *timeline.Arg) []byte {
 	return b
 }
 
-// factNames are the names of arguments that are facts.
+// factNames are the names of the arguments that read needs, with the members of those that are dictionaries.
 var factNames = map[string]bool{
 	"data": true, "beginData": true, "frame": true, "frameId": true, "frameSeqId": true, "layerTreeId": true,
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
@@ -123,7 +123,7 @@ var factNames = map[string]bool{
 	timeline.OwnProbe: true, "request": true,
 }
 
-// read finds the facts in arguments.
+// read extracts the arguments that providers use.
 func (f *arguments) read(t *timeline.ArgSelection, args timeline.Args) {
 	for a := range t.List(args) {
 		switch string(a.Key) {
@@ -132,9 +132,9 @@ func (f *arguments) read(t *timeline.ArgSelection, args timeline.Args) {
 		case "beginData":
 			f.readData(t, a, fromBeginData)
 		case "frame":
-			f.frameIs(text(&a), fromArgs)
+			f.setFrame(text(&a), fromArgs)
 		case "frameId", "frameSeqId":
-			f.sequenceIs(&a)
+			f.setSequence(&a)
 		case "frame_reporter", "chrome_frame_reporter":
 			f.readReporter(t, a)
 		case "layerTreeId":
@@ -177,14 +177,14 @@ func (f *arguments) read(t *timeline.ArgSelection, args timeline.Args) {
 	}
 }
 
-// frameIs notes a frame unless a better argument named one.
-func (f *arguments) frameIs(frame []byte, from frameSource) {
+// setFrame sets the frame unless an argument with precedence has set it.
+func (f *arguments) setFrame(frame []byte, from frameSource) {
 	if frame != nil && (f.frame == nil || from < f.frameFrom) {
 		f.frame, f.frameFrom = frame, from
 	}
 }
 
-func (f *arguments) sequenceIs(a *timeline.Arg) {
+func (f *arguments) setSequence(a *timeline.Arg) {
 	if v, ok := integer(a); ok {
 		f.sequence, f.hasSequence = v, true
 	}
@@ -199,12 +199,12 @@ func (f *arguments) readData(t *timeline.ArgSelection, data timeline.Arg, from f
 	for a := range t.Members(data) {
 		switch string(a.Key) {
 		case "frame":
-			f.frameIs(text(&a), from)
+			f.setFrame(text(&a), from)
 		case "frameId":
 			if from == fromData {
-				f.frameIs(text(&a), fromFrameID)
+				f.setFrame(text(&a), fromFrameID)
 			}
-			f.sequenceIs(&a)
+			f.setSequence(&a)
 		case "isolate":
 			f.isolate = text(&a)
 		case "requestId":
@@ -232,7 +232,7 @@ func (f *arguments) readData(t *timeline.ArgSelection, data timeline.Arg, from f
 	f.hasTimes = f.hasTimes || start && stamp
 }
 
-// readStack reads where the innermost function of a stack is.
+// readStack reads the url of the innermost function of a stack.
 func (f *arguments) readStack(t *timeline.ArgSelection, stack timeline.Arg) {
 	f.hasStack = true
 	if stack.Kind != timeline.ArgArray {
@@ -250,7 +250,7 @@ func (f *arguments) readStack(t *timeline.ArgSelection, stack timeline.Arg) {
 	}
 }
 
-// readReporter reads which frame of an animation a slice reports on.
+// readReporter reads the animation frame that a slice reports on.
 func (f *arguments) readReporter(t *timeline.ArgSelection, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
@@ -258,7 +258,7 @@ func (f *arguments) readReporter(t *timeline.ArgSelection, dict timeline.Arg) {
 	for a := range t.Members(dict) {
 		switch string(a.Key) {
 		case "frame_sequence":
-			f.sequenceIs(&a)
+			f.setSequence(&a)
 		case "layer_tree_host_id":
 			f.layerTree, f.hasLayerTree = integer(&a)
 		}
@@ -282,7 +282,7 @@ func (f *arguments) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, nam
 	}
 }
 
-// readWeft reads what weft keeps with an event in addition to its arguments.
+// readWeft reads the argument in which weft keeps more about an event.
 func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
@@ -305,10 +305,10 @@ func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 	}
 }
 
-// isPointer reports whether a frame is named by an address, as old versions of Chrome did.
+// isPointer reports whether a frame id is an address, as in old Chrome versions.
 func isPointer(frame []byte) bool { return bytes.HasPrefix(frame, []byte("0x")) }
 
-// parsePID reads a pid in a reference: decimal or with 0x.
+// parsePID reads a pid in a reference: decimal, or hexadecimal after 0x.
 func parsePID(text []byte) (int64, bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		v, err := strconv.ParseInt(string(text[2:]), 16, 64)

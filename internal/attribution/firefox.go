@@ -8,11 +8,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxWindows finds the document for which a marker or a call of Firefox works: its innerWindowID, and the tab of that.
-// The pages of the trace are the tree and have the urls (firefox.md 10).
+// firefoxWindows finds the document for which a Firefox marker or call works, by its innerWindowID, and the tab of the document.
+// The pages of the trace provide the tree and the urls (firefox.md 10).
 type firefoxWindows struct{}
 
-// start takes in the pages.
+// start adds the pages as contexts.
 func (firefoxWindows) start(c *collecting) {
 	for _, page := range c.t.Pages() {
 		node := c.windowNode(page.Window, page.IDSpace)
@@ -32,25 +32,25 @@ func (c *collecting) windowNode(window int64, idSpace string) NodeID {
 	return n
 }
 
-func (firefoxWindows) see(c *collecting, s *event) error {
+func (firefoxWindows) observe(c *collecting, s *event) error {
 	f := s.facts
 	if f.window == 0 {
 		return nil
 	}
 	if f.tab != 0 {
-		tab := c.node(scopeTab, strconv.AppendInt(nil, f.tab, 10), Global, s.place.idSpace)
-		if err := c.own(s, TypeTab, tab); err != nil {
+		tab := c.node(scopeTab, strconv.AppendInt(nil, f.tab, 10), Global, s.track.idSpace)
+		if err := c.addContext(s, TypeTab, tab); err != nil {
 			return err
 		}
 	}
-	return c.own(s, TypeFrame, c.windowNode(f.window, s.place.idSpace))
+	return c.addContext(s, TypeFrame, c.windowNode(f.window, s.track.idSpace))
 }
 
-// firefoxInput finds input events among the DOMEvent markers of Firefox. They have no id; what was dispatched for one
-// event of the system says by its latency when that happened.
+// firefoxInput finds input events among the DOMEvent markers of Firefox. These have no id; markers that belong to one
+// input event of the system have the same time when their latency is subtracted.
 type firefoxInput struct{}
 
-// inputTypes are the types of events of documents that people cause.
+// inputTypes are the types of DOM events that users cause.
 var inputTypes = map[string]bool{
 	"mousedown": true, "mouseup": true, "mousemove": true, "click": true, "auxclick": true, "dblclick": true, "contextmenu": true,
 	"wheel": true, "DOMMouseScroll": true, "MozMousePixelScroll": true, "pointerdown": true, "pointerup": true, "pointermove": true,
@@ -58,14 +58,14 @@ var inputTypes = map[string]bool{
 	"touchstart": true, "touchend": true, "touchmove": true, "dragstart": true, "drop": true,
 }
 
-func (firefoxInput) see(c *collecting, s *event) error {
+func (firefoxInput) observe(c *collecting, s *event) error {
 	f := s.facts
 	if s.name.event != producers.DOMEvent || !f.hasLatency || s.Kind != timeline.ItemBegin || !inputTypes[string(f.domType)] || !(f.latency >= 0 && f.latency < 1e9) {
 		return nil
 	}
 	start := s.TS - timeline.Nanos(math.Round(f.latency*1e3))*timeline.Microsecond
 	start -= start % timeline.Microsecond
-	node := c.node(scopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid, s.place.idSpace)
+	node := c.node(scopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.track.pid, s.track.idSpace)
 	if node == 0 {
 		return nil
 	}
@@ -74,5 +74,5 @@ func (firefoxInput) see(c *collecting, s *event) error {
 		i.Latency = Add(s.End, -start)
 	}
 	c.found.inputs.add(c, i)
-	return c.own(s, TypeInputEvent, node)
+	return c.addContext(s, TypeInputEvent, node)
 }

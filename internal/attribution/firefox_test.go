@@ -18,8 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxTimeline is what the reader of Firefox profiles makes of a few markers: windows 3 in 2, tab 7, and a window 9 of
-// which nothing is known.
+// firefoxTimeline is the timeline of a few markers in a Firefox profile: windows 3 in 2, tab 7, and an unknown window 9.
 func firefoxTimeline(t *testing.T, label string) *prepared {
 	t.Helper()
 	log := new(problem.Log)
@@ -96,12 +95,12 @@ func firefoxTimeline(t *testing.T, label string) *prepared {
 	return prepare(t, b, log)
 }
 
-// Windows are frames with the tree of the pages, tabs are a type of their own, and what people do is an input.
+// Windows are frames with the tree of the pages, tabs have their own type, and user actions are input events.
 func TestFirefox(t *testing.T) {
 	testFirefox(t, "")
 }
 
-// Markers that are shown by their labels are known by their names, even if the label is the name of something else.
+// Markers whose slices are named by labels are recognized by their own names, even if the label is another marker's name.
 func TestFirefoxLabels(t *testing.T) {
 	for _, label := range []string{"load /index.html", "DOMEvent", "GCMajor", "FunctionCall"} {
 		t.Run(label, func(t *testing.T) { testFirefox(t, label) })
@@ -110,7 +109,7 @@ func TestFirefoxLabels(t *testing.T) {
 
 func testFirefox(t *testing.T, label string) {
 	a := firefoxTimeline(t, label).attribute(t, attribution.Rules{})
-	// The windows name three frames, of which one is unknown: so no frame is above all of them.
+	// The windows name three frames, one of them unknown: so they have no common ancestor.
 	a.want(t, 0, "Frame null null descendants 0 window/2,window/3,window/9")
 	a.want(t, 1, "Frame window 2 args 0", "Tab tab 7 args 0")
 	a.want(t, 2, "Frame window 3 args 0", "Tab tab 7 args 0")
@@ -162,9 +161,9 @@ func ffThread(pid, process string, markers ...string) string {
 		`,"data":` + list(data) + `},"stringArray":["Load","DOMEvent","Receive AsyncOpen in Parent","DispatchTransaction"]}`
 }
 
-// The requests of Firefox belong to the contexts where they were made, whatever process continues them (attribution.md, rule 7):
-// one row for all markers of a channel, its bytes the most that any of them counted, from the first start
-// to the last end. What else carries the id of the channel has the contexts of the request where it has none.
+// Firefox's requests belong to the contexts where they were made, whatever process continues them (attribution.md, rule 7): all
+// markers of a channel are one row, with the largest number of bytes, from the first start to the last end. Other events with the
+// id of the channel have the contexts of the request for types without a context.
 func TestFirefoxRequests(t *testing.T) {
 	network := func(id, window, status, more string) string {
 		return `{"type":"Network","id":` + id + `,"URI":"http://a.test/x","status":"STATUS_` + status + `"` + window + more + `}`

@@ -8,35 +8,35 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// carried is what a flow brings along (attribution.md, rule 6).
+// carried is the state of an open flow: the contexts that it propagates (attribution.md, rule 6).
 type carried struct {
-	set    []entry
-	passed []uint64 // ordinals of the slices that it has passed
+	set     []entry
+	visited []uint64 // ordinals of the slices that it has passed
 }
 
-// maxPassed bounds how many slices a flow remembers; the latest count.
-const maxPassed = 256
+// maxVisited bounds carried.visited, which has the latest slices.
+const maxVisited = 256
 
-// flowStep handles a flow passing a slice: what it carries becomes entries of the slice, then it takes what is in effect
-// there.
+// flowStep handles a step of a flow in a slice: first the contexts of the flow become entries of the slice, then the flow
+// picks up the contexts in effect there.
 func (p *propagating) flowStep(s *flowbind.Step) error {
 	f := p.flows[s.Flow]
 	switch {
 	case f == nil && s.Last:
 		f = &carried{}
 	case f == nil:
-		if !p.hold(flowSize) {
+		if !p.reserve(flowSize) {
 			return nil
 		}
 		f = &carried{}
 		p.flows[s.Flow] = f
 	case s.Last:
-		p.held -= flowSize + begunSize*len(f.set) + passedSize*len(f.passed)
+		p.held -= flowSize + entrySize*len(f.set) + visitedSize*len(f.visited)
 		delete(p.flows, s.Flow)
 	}
 	var th *openThread
-	if place := &p.found.tracks[s.Track]; place.Place == PlaceThread {
-		th = p.thread(place.Thread)
+	if tr := &p.found.tracks[s.Track]; tr.Place == PlaceThread {
+		th = p.thread(tr.Thread)
 		if err := p.closeBefore(th, s.At); err != nil {
 			return err
 		}
@@ -45,28 +45,28 @@ func (p *propagating) flowStep(s *flowbind.Step) error {
 		for i := range f.set {
 			f.set[i].hops = min(f.set[i].hops+1, maxHops+1) // beyond the limit it does not matter by how much
 		}
-		if slices.Contains(f.passed, s.Ordinal) {
+		if slices.Contains(f.visited, s.Ordinal) {
 			p.count(problem.FlowReturned, s)
-		} else if err := p.comeIn(th, s, f); err != nil {
+		} else if err := p.deliver(th, s, f); err != nil {
 			return err
 		}
 	}
 	if s.Last {
 		return nil
 	}
-	if len(f.passed) < maxPassed && p.hold(passedSize) {
-		f.passed = append(f.passed, s.Ordinal)
-	} else if n := len(f.passed); n > 0 {
-		copy(f.passed, f.passed[1:])
-		f.passed[n-1] = s.Ordinal
+	if len(f.visited) < maxVisited && p.reserve(visitedSize) {
+		f.visited = append(f.visited, s.Ordinal)
+	} else if n := len(f.visited); n > 0 {
+		copy(f.visited, f.visited[1:])
+		f.visited[n-1] = s.Ordinal
 	}
 	if s.Out {
-		p.takeAlong(th, s, f)
+		p.pickUp(th, s, f)
 	}
 	return nil
 }
 
-// closeBefore ends the slices of a thread up to a time, where no slice begins at that.
+// closeBefore ends the slices of a thread up to a time, unless that was done already.
 func (p *propagating) closeBefore(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt == ts {
 		return nil
@@ -78,8 +78,8 @@ func (p *propagating) count(k problem.Kind, s *flowbind.Step) {
 	p.problems.Add(k, problem.Position{Event: int64(s.Event), Offset: -1}, "")
 }
 
-// comeIn makes what a flow carries entries of a slice.
-func (p *propagating) comeIn(th *openThread, s *flowbind.Step, f *carried) error {
+// deliver makes the contexts of a flow entries of a slice.
+func (p *propagating) deliver(th *openThread, s *flowbind.Step, f *carried) error {
 	at := th.find(s.Ordinal)
 	for _, b := range f.set {
 		if b.hops > maxHops {
@@ -91,7 +91,7 @@ func (p *propagating) comeIn(th *openThread, s *flowbind.Step, f *carried) error
 		case at >= 0:
 			p.enter(th, at, b)
 		case s.Ordinal > p.last && th != nil:
-			if p.hold(begunSize) {
+			if p.reserve(entrySize) {
 				p.pending[s.Ordinal] = append(p.pending[s.Ordinal], b)
 			}
 		default: // an instant or an asynchronous slice
@@ -103,13 +103,13 @@ func (p *propagating) comeIn(th *openThread, s *flowbind.Step, f *carried) error
 	return nil
 }
 
-// find returns the index of an open slice, -1 if it is not open.
+// find returns the index of an open slice; -1 if it is not open.
 func (th *openThread) find(ordinal uint64) int {
 	if th == nil {
 		return -1
 	}
 	last := th.slices.Len() - 1
-	for i := last; i >= below(last); i-- {
+	for i := last; i >= searchEnd(last); i-- {
 		if th.slices.At(i).ordinal == ordinal {
 			return i
 		}
@@ -117,36 +117,36 @@ func (th *openThread) find(ordinal uint64) int {
 	return -1
 }
 
-// enter makes a context that a flow brings an entry of an open slice.
+// enter makes a context from a flow an entry of an open slice.
 func (p *propagating) enter(th *openThread, at int, b entry) {
 	s := th.slices.At(at)
-	if e := th.active.of(b.Type); e != nil && e.Began == s.ts {
+	if e := th.active.current(b.Type); e != nil && e.Began == s.ts {
 		return
 	}
 	if own := s.of(b.Type); own != nil {
 		switch own.Via {
 		case ViaFlow:
-			*own = span(p.contexts, p.sets, own, &b, s.ts)
+			*own = mergeEntries(p.contexts, p.sets, own, &b, s.ts)
 		case viaRequest:
 			*own = b
 		}
 		return
 	}
-	around, ok := p.effectOf(th, at-1, b.Type)
-	if ok && around.Node != 0 && !p.contexts.isAncestor(p.contexts.LogicalOf(around.Node), p.contexts.LogicalOf(b.Node), s.ts) {
+	outer, ok := p.effectOf(th, at-1, b.Type)
+	if ok && outer.Node != 0 && !p.contexts.isAncestor(p.contexts.LogicalOf(outer.Node), p.contexts.LogicalOf(b.Node), s.ts) {
 		p.problems.Add(problem.FlowConflict, problem.Position{Event: int64(s.event), Offset: -1}, "")
 		switch p.opts.FlowConflict {
 		case KeepActive:
 			return
 		case CommonAncestor:
-			b = span(p.contexts, p.sets, &entry{ordinal: b.ordinal, Type: b.Type, Node: around.Node, Via: ViaFlow, hops: b.hops}, &b, s.ts)
+			b = mergeEntries(p.contexts, p.sets, &entry{ordinal: b.ordinal, Type: b.Type, Node: outer.Node, Via: ViaFlow, hops: b.hops}, &b, s.ts)
 		}
 	}
 	s.add(b)
 }
 
-// span returns the entry for work that two contexts cause (attribution.md, rule 4): their common ancestor, or no context.
-func span(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
+// mergeEntries returns the entry for work that two contexts cause (attribution.md, rule 4): their common ancestor, or no context.
+func mergeEntries(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
 	if a.Node != 0 && c.LogicalOf(a.Node) == c.LogicalOf(b.Node) {
 		return *a
 	}
@@ -166,16 +166,15 @@ func span(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
 	return out
 }
 
-// takeAlong lets a flow take the contexts in effect where it goes out. For a type that it carries already the later ones
-// count.
-func (p *propagating) takeAlong(th *openThread, s *flowbind.Step, f *carried) {
+// pickUp adds the contexts in effect where a flow leaves a slice to the flow. They replace earlier ones of the same type.
+func (p *propagating) pickUp(th *openThread, s *flowbind.Step, f *carried) {
 	for _, b := range p.setOf(th, s) {
 		if !p.travels(&b) {
 			continue
 		}
 		if old := ofType(f.set, b.Type); old != nil {
 			*old = b
-		} else if p.hold(begunSize) {
+		} else if p.reserve(entrySize) {
 			f.set = append(f.set, b)
 		}
 	}
@@ -201,19 +200,19 @@ func (p *propagating) setOf(th *openThread, s *flowbind.Step) []entry {
 	return p.ofInstant(s.Ordinal, p.inEffect(th, th.slices.Find(s.At)))
 }
 
-// ofInstant returns the contexts of an instant: what it names itself, then those in effect around it.
-func (p *propagating) ofInstant(ordinal uint64, around []entry) []entry {
+// ofInstant returns the contexts of an instant: those that it names, and for other types those in effect around it.
+func (p *propagating) ofInstant(ordinal uint64, effect []entry) []entry {
 	for i := range p.instants {
 		own := p.instants[i]
 		if own.ordinal != ordinal {
 			continue
 		}
-		if other := ofType(around, own.Type); other != nil {
+		if other := ofType(effect, own.Type); other != nil {
 			*other = own
 		} else {
-			around = append(around, own)
+			effect = append(effect, own)
 		}
 	}
-	p.effect = around
-	return around
+	p.effect = effect
+	return effect
 }

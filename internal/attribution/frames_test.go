@@ -10,12 +10,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// frameEvent is an instant on the browser's main thread that says something about frames.
+// frameEvent is an instant about frames on the browser's main thread.
 func frameEvent(name string, ts int, data string) string {
 	return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":9,"tid":9,"args":{"data":%s}}`, name, ts, data)
 }
 
-// frameState is what is known of a frame at a time.
+// frameState is the state of a frame at a time.
 type frameState struct {
 	url, parent string
 	pid         int64
@@ -44,8 +44,7 @@ func TestFrameEvents(t *testing.T) {
 			`{"frame":"A","url":"http://a.test/","name":"","processId":1,"isOutermostMainFrame":true,"isInPrimaryMainFrame":true},`+
 			`{"frame":"B","url":"http://b.test/","name":"b","processId":1,"parent":"A"}]}`),
 		x("work", 1, 20, `,"args":{"data":{"frame":"B"}}`),
-		// B goes to another site, in a process that has no pid yet, and then names its parent itself; the browser's statement
-		// counts.
+		// B moves to another site, in a process without a pid so far, and then names its parent itself; the browser takes precedence.
 		frameEvent("FrameCommittedInBrowser", 100, `{"frame":"B","url":"http://c.test/","name":"b","parent":"A","processPseudoId":"0x77"}`),
 		frameEvent("ProcessReadyInBrowser", 110, `{"frame":"B","processPseudoId":"0x77","processId":2}`),
 		`{"ph":"X","name":"CommitLoad","ts":120,"dur":5,"pid":2,"tid":1,"args":{"data":{"frame":"B","url":"http://c.test/#x","isMainFrame":false,"parent":"Z"}}}`,
@@ -71,7 +70,7 @@ func TestFrameEvents(t *testing.T) {
 			t.Errorf("frame %s at %d: %+v, want %+v", test.frame, test.us, got, test.want)
 		}
 	}
-	// Pages are the roots of the tree at the time: the late work belongs to a frame that is gone.
+	// Pages are the roots of the tree at the time: the late work belongs to a deleted frame.
 	got := map[string]timeline.Nanos{}
 	for _, r := range a.Table(tables.TableOptions{Type: tables.TypePage}).Rows {
 		got[r.ID] = r.Self
@@ -81,7 +80,7 @@ func TestFrameEvents(t *testing.T) {
 	}
 }
 
-// Old versions of Chrome named frames by addresses, which mean something in the process of the frame only.
+// Old Chrome versions named frames by addresses, which are local to the process of the frame.
 func TestFramesByAddress(t *testing.T) {
 	a := attribute(t, events(
 		frameEvent("TracingStartedInBrowser", 0, `{"frames":[{"frame":"0x10","url":"http://a.test/","processId":1},`+
@@ -97,8 +96,8 @@ func TestFramesByAddress(t *testing.T) {
 	}
 }
 
-// Events that happen to say the url of a document name its frame: navigationStart, ParseHTML, and the request for the
-// document. Requests count only while nothing else gives the url, and scripts in the document only while no request does.
+// Events that happen to contain the url of a document name its frame: navigationStart, ParseHTML, and the request for the
+// document. Requests are used only if no other event has the url, and scripts in the document only if no request has.
 func TestAddressOfFrame(t *testing.T) {
 	at := func(name string, ts int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":%s}`, name, ts, args)

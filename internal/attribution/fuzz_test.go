@@ -15,10 +15,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// knobs are options in a form in which a fuzzer can change them.
+// knobs are options in a form that a fuzzer can change.
 type knobs uint16
 
-// The bits of knobs. Those from firstSource on leave out sources.
+// The bits of knobs. Those from firstSource on disable sources.
 const (
 	knobEndWithSlice knobs = 1 << iota
 	knobKeep
@@ -31,7 +31,7 @@ const (
 	firstSource
 )
 
-// options returns the options that knobs stand for.
+// options returns the options of knobs.
 func (k knobs) options(from, to int64) attribution.Rules {
 	has := func(bit knobs) bool { return k&bit != 0 }
 	opts := attribution.Rules{
@@ -59,8 +59,8 @@ func (k knobs) options(from, to int64) attribution.Rules {
 	return opts
 }
 
-// FuzzRun attributes whatever can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the
-// time in which threads were busy in the window, also where they do not fit into memory, and what is written back walks.
+// FuzzRun attributes anything that can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the
+// time in which threads were busy in the window, with costs in memory and on disk, and the written attribution can be walked.
 func FuzzRun(f *testing.F) {
 	if root := recording.Path(f, "conformance/contexts/README.md"); root != "" {
 		paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.json"))
@@ -99,8 +99,8 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// busyTime adds up for all threads the time in a window inside slices that end. A slice that ends after the one that it
-// lies in is cut, so the outermost ones are all that counts.
+// busyTime sums, for all threads, the time in a window inside slices with an end. A slice that ends after the enclosing one is
+// clipped, so only the outermost slices count.
 func busyTime(t *testing.T, tl *timeline.Timeline, window attribution.Window) (total timeline.Nanos) {
 	type span struct{ from, to timeline.Nanos }
 	spans := map[timeline.TrackID][]span{}
@@ -131,7 +131,7 @@ func busyTime(t *testing.T, tl *timeline.Timeline, window attribution.Window) (t
 	return total
 }
 
-// checkWalk checks that the tracks of contexts nest: one slice at a time, each ended.
+// checkWalk checks that the slices on the tracks of contexts do not overlap and all end.
 func checkWalk(t *testing.T, tl *timeline.Timeline) {
 	open := map[timeline.TrackID]bool{}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {

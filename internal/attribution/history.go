@@ -9,13 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// history says which contexts are entered on a thread when the events of the input come, whatever the order in which they
-// are asked for. Each type has the events that have changed its active context.
+// history records the active contexts of a thread after each explicit event of one timestamp, for lookup by the number of
+// an event in any order.
 type history struct {
 	types []typeHistory // sorted by type
 }
 
-// typeHistory is a history of one type. The first change counts from the start.
+// typeHistory is the history of one type. The first change applies from the start.
 type typeHistory struct {
 	typ     TypeID
 	changes []topAt
@@ -27,7 +27,7 @@ type topAt struct {
 	top   Entered
 }
 
-// Begin makes the history begin with what is entered now.
+// Begin sets the state before the first event.
 func (h *history) Begin(a *active) {
 	for i := range a.stacks {
 		if s := &a.stacks[i]; len(s.entered) > 0 {
@@ -40,31 +40,31 @@ func (h *history) Begin(a *active) {
 func (h *history) Apply(a *active, c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	a.apply(c, e, o, log)
 	if e.kind != destroys {
-		h.note(a, e.Type, o.Event)
+		h.record(a, e.Type, o.Event)
 		return
 	}
 	for i := range a.stacks {
-		h.note(a, a.stacks[i].typ, o.Event)
+		h.record(a, a.stacks[i].typ, o.Event)
 	}
 }
 
-// note notes the active context of a type after an event if it is another one than before.
-func (h *history) note(a *active, typ TypeID, event uint32) {
-	now := topAt{event: event}
-	if e := a.of(typ); e != nil {
-		now.top = *e
+// record records the active context of a type after an event if it has changed.
+func (h *history) record(a *active, typ TypeID, event uint32) {
+	change := topAt{event: event}
+	if e := a.current(typ); e != nil {
+		change.top = *e
 	}
 	i, ok := slices.BinarySearchFunc(h.types, typ, func(t typeHistory, typ TypeID) int { return cmp.Compare(t.typ, typ) })
 	if !ok {
 		h.types = slices.Insert(h.types, i, typeHistory{typ, []topAt{{}}})
 	}
 	t := &h.types[i]
-	if t.changes[len(t.changes)-1].top != now.top {
-		t.changes = append(t.changes, now)
+	if t.changes[len(t.changes)-1].top != change.top {
+		t.changes = append(t.changes, change)
 	}
 }
 
-// appendInnermost appends what is entered when an event comes, by type.
+// appendInnermost appends the active contexts before an event, by type.
 func (h *history) appendInnermost(innermost []Explicit, event uint32) []Explicit {
 	for i := range h.types {
 		t := &h.types[i]
@@ -77,7 +77,7 @@ func (h *history) appendInnermost(innermost []Explicit, event uint32) []Explicit
 	return innermost
 }
 
-// explicitAt is the place of an explicit event.
+// explicitAt is the position of an explicit event.
 type explicitAt struct {
 	TS     timeline.Nanos
 	offset int64

@@ -2,21 +2,20 @@ package attribution
 
 import "hash/maphash"
 
-// index finds things by a hash of what they are; they lie elsewhere and are known here by their numbers, which begin
-// at 1. It takes a fifth of the memory of a map that holds them.
+// index is a hash table from keys to numbers, which start at 1. It does not store the keys, so it needs a fifth of the memory
+// of a map.
 type index struct {
-	slots []slot // a power of two; number 0: free
+	slots []slot // length is a power of two; number 0: free
 	count int
 	seed  maphash.Seed
 }
 
-// slot is a place of an index.
 type slot struct {
 	hash   uint32
 	number uint32
 }
 
-// Hash returns the hash of a key. It differs from run to run, so that no input can be made to have equal ones.
+// Hash returns the hash of a key. It differs from run to run, so that no input can force collisions.
 func (x *index) Hash(key []byte) uint32 {
 	if x.slots == nil {
 		x.slots, x.seed = make([]slot, 64), maphash.MakeSeed()
@@ -24,7 +23,7 @@ func (x *index) Hash(key []byte) uint32 {
 	return uint32(maphash.Bytes(x.seed, key))
 }
 
-// Find returns the number of the thing with a hash that is the same as what is looked for; 0 if there is none.
+// Find returns the number with the given hash for which same reports true; 0 if there is none.
 func (x *index) Find(hash uint32, same func(number uint32) bool) uint32 {
 	mask := uint32(len(x.slots) - 1)
 	for i := hash & mask; x.slots[i].number != 0; i = (i + 1) & mask {
@@ -35,22 +34,22 @@ func (x *index) Find(hash uint32, same func(number uint32) bool) uint32 {
 	return 0
 }
 
-// Add adds a thing that was not found.
+// Add adds a number that Find did not return.
 func (x *index) Add(hash, number uint32) {
 	if 4*(x.count+1) > 3*len(x.slots) {
 		old := x.slots
 		x.slots = make([]slot, 2*len(old))
 		for _, s := range old {
 			if s.number != 0 {
-				x.put(s)
+				x.insert(s)
 			}
 		}
 	}
-	x.put(slot{hash, number})
+	x.insert(slot{hash, number})
 	x.count++
 }
 
-func (x *index) put(s slot) {
+func (x *index) insert(s slot) {
 	mask := uint32(len(x.slots) - 1)
 	i := s.hash & mask
 	for x.slots[i].number != 0 {

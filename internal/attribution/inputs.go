@@ -12,25 +12,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Input is an input event: a click, a key, a movement.
+// Input is an input event: a click, key press or pointer movement.
 type Input struct {
 	ID    Identity
 	Type  string         // MouseDown, GestureScrollUpdate, click, …
-	Start timeline.Nanos // when it happened
-	// Latency is the time from there to the pixels that answer it, or whatever its end is; NoTime if unknown.
+	Start timeline.Nanos // time of the event
+	// Latency is the time from Start to the resulting frame, or to the end of the slice that measures it; NoTime if unknown.
 	Latency timeline.Nanos
-	// Presented is when these pixels were shown; NoTime if there are none, or it is not known.
+	// Presented is the time of the resulting frame; NoTime if there is none or it is unknown.
 	Presented timeline.Nanos
-	// Dropped is set if nothing was shown in answer to it.
+	// Dropped is set if the event did not result in a frame.
 	Dropped bool
-	// Interaction joins the events of one interaction, such as the press and the release of a key; 0: none.
+	// Interaction is equal for events of one interaction, such as the press and the release of a key; 0: none.
 	Interaction int64
 
 	node NodeID
 	from inputSource
 }
 
-// inputSource is the slice by which an input event is known. The best source decides its type, start and latency.
+// inputSource is the kind of slice that describes an input event, best last. The best one decides type, start and latency.
 type inputSource uint8
 
 const (
@@ -39,34 +39,34 @@ const (
 	fromLatency                        // InputLatency::…
 )
 
-// inputBegin is when an input event happened.
+// inputBegin is the time of an input event.
 type inputBegin struct {
 	idSpace string
 	at      timeline.Nanos
 }
 
-// startedInput is the input event of a slice that begins when it happened.
+// startedInput is the input event of a slice that starts at the time of the event.
 type startedInput struct {
 	node NodeID
 	from inputSource
 }
 
-// staged is an input event whose stages on the way to the pixels are shown inside a slice.
+// staged is an input event with a slice that contains its stages on the way to the screen.
 type staged struct {
 	node NodeID
 	end  timeline.Nanos // of the slice
 }
 
-// Limits of what is kept of input events, beside maxTableSize, which these count towards.
+// Limits of input events, and sizes in bytes that count towards MaxTableSize.
 const (
 	maxInputs    = 1 << 18
-	maxUnnamed   = 1 << 14 // slices that have begun and of which the trace id is not known yet
-	InputSize    = 208     // bytes of an input event, with its place
+	maxUnnamed   = 1 << 14 // latency slices without a trace id so far
+	InputSize    = 208     // an input event, with its map entry
 	startSize    = 80
 	stagesSize   = 64
-	TimingSize   = 416 // twice: in the order of the input, and sorted; and in a table by its start
+	TimingSize   = 416 // a timing, which is stored twice: in input order, and sorted; and its entry in byBegin
 	asyncIDSize  = 64
-	furtherSize  = 128 // of an input event whose id is reused
+	furtherSize  = 128 // an input event with a reused id
 	MaxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are truncated
 )
 
@@ -74,52 +74,52 @@ const (
 type inputs struct {
 	List    []Input
 	byNode  map[NodeID]int
-	byStart map[inputBegin]startedInput // of those with a slice of their latency
-	begun   map[uint64]Input            // such slices whose trace id is not known yet, by ordinal
+	byStart map[inputBegin]startedInput // input events with a latency slice
+	unnamed map[uint64]Input            // latency slices without a trace id so far, by ordinal
 	stages  map[timeline.TrackID]staged // the latest one of each track
 	timings []timing
-	types   map[string]TypeID           // of events of documents: click, keydown
-	byKey   map[timingKey][]timing      // in the order of processing
-	byBegin map[timingBegin]NodeID      // of several the one that is processed first
-	ids     map[timeline.TrackID]string // of asynchronous slices that were read from a Perfetto trace of weft
-	reused  map[NodeID]reusedID         // by the context that has the id as it is
-	further map[happenedAt]NodeID       // events of reused ids
+	types   map[string]TypeID           // types of DOM events: click, keydown
+	byKey   map[timingKey][]timing      // in order of processing
+	byBegin map[timingBegin]NodeID      // the first one in order of processing
+	ids     map[timeline.TrackID]string // ids of asynchronous slices in Perfetto traces that weft wrote
+	reused  map[NodeID]reusedID         // by the first context with the id
+	further map[happenedAt]NodeID       // further events with a reused id
 }
 
-// reusedID is an id that several input events have. The first one has it as it is.
+// reusedID is an id of several input events.
 type reusedID struct {
-	n      int // how many there are
+	n      int // number of input events
 	latest NodeID
 }
 
-// happenedAt is one of the input events of an id.
+// happenedAt identifies one of the input events with an id.
 type happenedAt struct {
 	id NodeID
 	at timeline.Nanos
 }
 
-// timing is an EventTiming slice of Chrome: what the page measured of an event.
+// timing is an EventTiming slice of Chrome: the page's measurement of an event.
 type timing struct {
 	ordinal    uint64
 	thread     timeline.TrackID // 0: unknown
 	start, end timeline.Nanos
-	processing timeline.Nanos // when its listeners were called first
+	processing timeline.Nanos // time of the first call of a listener
 	typ        TypeID
 	name       string
 	joins      int64 // interactionId
 	id         Identity
 	idSpace    string
-	node       NodeID // 0 until it is known
+	node       NodeID // 0 until finish
 }
 
-// timingKey is what a dispatch and its timing have in common.
+// timingKey is equal for a dispatch and its timing.
 type timingKey struct {
-	idSpace string // of the thread, which may be unknown
+	idSpace string
 	thread  timeline.TrackID
 	typ     TypeID
 }
 
-// timingBegin is their common key if the dispatch has the time of its event.
+// timingBegin is equal for a dispatch and its timing if the dispatch has the time of its event.
 type timingBegin struct {
 	timingKey
 	start timeline.Nanos
@@ -127,16 +127,16 @@ type timingBegin struct {
 
 func newInputs() inputs {
 	return inputs{
-		byNode: map[NodeID]int{}, byStart: map[inputBegin]startedInput{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
+		byNode: map[NodeID]int{}, byStart: map[inputBegin]startedInput{}, unnamed: map[uint64]Input{}, types: map[string]TypeID{},
 		stages: map[timeline.TrackID]staged{},
 		byKey:  map[timingKey][]timing{}, byBegin: map[timingBegin]NodeID{}, ids: map[timeline.TrackID]string{},
 		reused: map[NodeID]reusedID{}, further: map[happenedAt]NodeID{},
 	}
 }
 
-// happened returns the input event with an id that happened at a time. Ids are not always of one: EventTimings use theirs
-// again, and developer tools that save a trace round trace ids, which are beyond 2^53, as other numbers. As with objects, a
-// reused id is another context (attribution.md, rule 3): the second one is called ID#2.
+// happened returns the input event with an id and a time. Ids are not always unique: EventTimings reuse theirs, and
+// developer tools that save a trace round trace ids, which exceed 2^53. As with objects, each use of an id is a separate
+// context (attribution.md, rule 3): the second one is called ID#2.
 func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
 	first, known := in.byNode[id]
 	if !known || in.List[first].Start == at {
@@ -146,19 +146,19 @@ func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
 	if node, known := in.further[key]; known {
 		return node
 	}
-	if !c.contexts.hasRoom(furtherSize) {
+	if !c.contexts.reserve(furtherSize) {
 		return 0
 	}
 	n := max(1, in.reused[id].n) + 1
-	of := c.contexts.Nodes[id].Identity
-	node := c.contexts.nodeOf(of.Scope, fmt.Appendf(nil, "%s#%d", of.ID, n), of.Process)
+	original := c.contexts.Nodes[id].Identity
+	node := c.contexts.nodeOf(original.Scope, fmt.Appendf(nil, "%s#%d", original.ID, n), original.Process)
 	if node != 0 {
 		in.reused[id], in.further[key] = reusedID{n, node}, node
 	}
 	return node
 }
 
-// latest returns the input event with an id that began last.
+// latest returns the latest input event with an id.
 func (in *inputs) latest(id NodeID) NodeID {
 	if r, known := in.reused[id]; known {
 		return r.latest
@@ -166,23 +166,23 @@ func (in *inputs) latest(id NodeID) NodeID {
 	return id
 }
 
-// add keeps the details of an input event. Of several slices of one kind the first one counts, and the longest latency.
+// add adds or updates an input event. Of several slices of one kind, the first one and the longest latency count.
 func (in *inputs) add(c *collecting, i Input) {
 	if at, ok := in.byNode[i.node]; ok {
-		was := &in.List[at]
+		old := &in.List[at]
 		switch {
-		case i.from > was.from:
-			was.Type, was.Start, was.Latency, was.from = i.Type, i.Start, i.Latency, i.from
+		case i.from > old.from:
+			old.Type, old.Start, old.Latency, old.from = i.Type, i.Start, i.Latency, i.from
 			c.contexts.classes[i.node] = i.Type
-		case i.from == was.from:
-			was.Latency = max(was.Latency, i.Latency) // NoTime is less than any time
+		case i.from == old.from:
+			old.Latency = max(old.Latency, i.Latency) // NoTime is less than any time
 		}
-		if was.Interaction == 0 {
-			was.Interaction = i.Interaction
+		if old.Interaction == 0 {
+			old.Interaction = i.Interaction
 		}
 		return
 	}
-	if !c.contexts.mayGrow(len(in.List), c.contexts.Room.Of(maxInputs)) || !c.contexts.hasRoom(InputSize) {
+	if !c.contexts.mayGrow(len(in.List), c.contexts.Limits.Of(maxInputs)) || !c.contexts.reserve(InputSize) {
 		return
 	}
 	i.Presented = timeline.NoTime
@@ -191,7 +191,7 @@ func (in *inputs) add(c *collecting, i Input) {
 	in.List = append(in.List, i)
 }
 
-// typeOf numbers the types of events of documents; 0 if there are too many.
+// typeOf numbers the types of DOM events; 0 if there are too many.
 func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 	if id, ok := in.types[string(name)]; ok {
 		return id
@@ -204,11 +204,11 @@ func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 	return id
 }
 
-// chromeInput finds input events in traces of Chrome (attribution.md, rule 8): by the trace id of their latency, and where
-// there is none by the EventTiming of the page.
+// chromeInput finds input events in Chrome traces (attribution.md, rule 8): by the trace id of their latency slices, otherwise
+// by the EventTiming of the page.
 type chromeInput struct{}
 
-func (chromeInput) see(c *collecting, s *event) error {
+func (chromeInput) observe(c *collecting, s *event) error {
 	in, f := &c.found.inputs, s.facts
 	switch {
 	case s.Kind == timeline.ItemBegin && (s.name.event == producers.InputLatency || s.name.event == producers.EventLatency):
@@ -218,24 +218,24 @@ func (chromeInput) see(c *collecting, s *event) error {
 	}
 	switch {
 	case f.traceID != nil:
-		node := in.identify(c, s, c.node(ScopeLatency, f.traceID, Global, s.place.idSpace))
-		if s.place.Place != PlaceThread && s.place.Place != placeAsync {
+		node := in.identify(c, s, c.node(ScopeLatency, f.traceID, Global, s.track.idSpace))
+		if s.track.Place != PlaceThread && s.track.Place != placeAsync {
 			return nil
 		}
-		return c.own(s, TypeInputEvent, node)
+		return c.addContext(s, TypeInputEvent, node)
 	case s.name.event == producers.EventTiming && s.Kind == timeline.ItemBegin && f.hasTimes && f.eventType != nil:
 		in.timing(c, s)
 	case s.name.event == producers.EventDispatch && f.eventType != nil && s.Kind == timeline.ItemBegin:
 		happened := f.happened
 		if happened != 0 {
-			happened += int64(s.place.moved)
+			happened += int64(s.track.moved)
 		}
 		return c.add(Evidence{ordinal: s.ordinal, kind: dispatches, Type: in.typeOf(c, f.eventType), value: happened})
 	}
 	return nil
 }
 
-// begin keeps a slice that shows the latency of an input event.
+// begin records the start of a latency slice; identify adds its trace id.
 func (in *inputs) begin(c *collecting, s *event) {
 	i := Input{Start: s.TS, Latency: timeline.NoTime, from: fromStages}
 	if s.name.event == producers.InputLatency {
@@ -244,19 +244,19 @@ func (in *inputs) begin(c *collecting, s *event) {
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - s.TS
 	}
-	if c.contexts.mayGrow(len(in.begun), maxUnnamed) {
-		in.begun[s.ordinal] = i
+	if c.contexts.mayGrow(len(in.unnamed), maxUnnamed) {
+		in.unnamed[s.ordinal] = i
 	}
 }
 
-// identify returns the input event of a slice with a trace id, and keeps what the slice has about it if that shows its latency.
+// identify returns the input event of a slice with a trace id, and adds the input event if it is a latency slice.
 // EventLatency has the trace id and the type of the event in its own arguments (attribution.md, rule 8).
 func (in *inputs) identify(c *collecting, s *event, id NodeID) NodeID {
-	i, ok := in.begun[s.ordinal]
+	i, ok := in.unnamed[s.ordinal]
 	if !ok {
 		return in.latest(id)
 	}
-	delete(in.begun, s.ordinal)
+	delete(in.unnamed, s.ordinal)
 	node := in.happened(c, id, i.Start)
 	if node == 0 {
 		return 0
@@ -265,26 +265,25 @@ func (in *inputs) identify(c *collecting, s *event, id NodeID) NodeID {
 	if i.from == fromStages {
 		i.Type = c.contexts.Keep(s.facts.stagesType)
 		_, known := in.stages[s.Track]
-		if i.Latency != timeline.NoTime && (known || c.contexts.hasRoom(stagesSize)) {
+		if i.Latency != timeline.NoTime && (known || c.contexts.reserve(stagesSize)) {
 			in.stages[s.Track] = staged{node: node, end: i.Start + i.Latency}
 		}
 	}
 	in.add(c, i)
-	begin := inputBegin{s.place.idSpace, i.Start}
-	if known, ok := in.byStart[begin]; known.from < i.from && (ok || c.contexts.hasRoom(startSize)) {
+	begin := inputBegin{s.track.idSpace, i.Start}
+	if known, ok := in.byStart[begin]; known.from < i.from && (ok || c.contexts.reserve(startSize)) {
 		in.byStart[begin] = startedInput{node, i.from}
 	}
 	return node
 }
 
-// stage reads the last stage of an input event on its way to the pixels: it says when these were shown, or that there are
-// none.
+// stage reads the last stage of an input event: the presentation of a frame, or the termination without one.
 func (in *inputs) stage(s *event) {
-	of, ok := in.stages[s.Track]
-	if !ok || s.isEnd() || s.TS > of.end {
+	latency, ok := in.stages[s.Track]
+	if !ok || s.isEnd() || s.TS > latency.end {
 		return
 	}
-	at, ok := in.byNode[of.node]
+	at, ok := in.byNode[latency.node]
 	if !ok {
 		return
 	}
@@ -299,7 +298,7 @@ func (in *inputs) stage(s *event) {
 	}
 }
 
-// timing keeps an EventTiming slice. Whether its input has a trace id is known only when all events are.
+// timing records an EventTiming slice. Its input event is known only after the last event: it may have a trace id.
 func (in *inputs) timing(c *collecting, s *event) {
 	ms := s.facts.processing - s.facts.timeStamp
 	if !(math.Abs(ms) < 1e9) {
@@ -307,12 +306,12 @@ func (in *inputs) timing(c *collecting, s *event) {
 	}
 	t := timing{
 		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(c, s.facts.eventType), joins: s.facts.interaction,
-		processing: Add(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.Keep(s.facts.eventType), idSpace: s.place.idSpace,
-		id: Identity{Scope: scopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
+		processing: Add(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.Keep(s.facts.eventType), idSpace: s.track.idSpace,
+		id: Identity{Scope: scopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.track.pid},
 	}
 	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it
 		id = id[:min(len(id), MaxAsyncText)]
-		if _, known := in.ids[s.Track]; known || c.contexts.hasRoom(asyncIDSize+MaxAsyncText) {
+		if _, known := in.ids[s.Track]; known || c.contexts.reserve(asyncIDSize+MaxAsyncText) {
 			in.ids[s.Track] = string(id)
 		}
 	}
@@ -323,12 +322,12 @@ func (in *inputs) timing(c *collecting, s *event) {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)
 	}
 	t.id.ID = strings.Clone(t.id.ID[:min(len(t.id.ID), MaxAsyncText)])
-	if c.contexts.mayGrow(len(in.timings), c.contexts.Room.Of(maxInputs)) && c.contexts.hasRoom(TimingSize+len(t.id.ID)) {
+	if c.contexts.mayGrow(len(in.timings), c.contexts.Limits.Of(maxInputs)) && c.contexts.reserve(TimingSize+len(t.id.ID)) {
 		in.timings = append(in.timings, t)
 	}
 }
 
-// finish finds the input of every EventTiming, and sorts them so that dispatches find theirs.
+// finish finds the input event of every EventTiming, and sorts the timings for dispatched.
 func (in *inputs) finish(c *collecting) error {
 	for i := range in.timings {
 		t := &in.timings[i]
@@ -361,15 +360,15 @@ func (in *inputs) finish(c *collecting) error {
 			}
 		}
 	}
-	in.timings, in.begun, in.stages, in.reused, in.further = nil, nil, nil, nil, nil
+	in.timings, in.unnamed, in.stages, in.reused, in.further = nil, nil, nil, nil, nil
 	return nil
 }
 
-// maxDispatchDistance is how far the dispatch of an event may be from the time at which its processing began.
+// maxDispatchDistance bounds the time between the dispatch of an event and the start of its processing.
 const maxDispatchDistance = 1000 * timeline.Microsecond
 
-// dispatched returns the input of which an event of a type was dispatched at a time, or 0: the one at the event's own time,
-// otherwise the nearest processing.
+// dispatched returns the input event that was dispatched at a time: the one with the time of the dispatched event, otherwise
+// the one with the nearest processing; 0 if there is none.
 func (f *found) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
 	in, key := &f.inputs, timingKey{f.tracks[thread].idSpace, thread, typ}
 	list := in.byKey[key]

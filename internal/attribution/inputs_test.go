@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// inputLine writes an input event in one line, times in microseconds.
+// inputLine formats an input event in one line, with times in microseconds.
 func inputLine(i *attribution.Input) string {
 	line := fmt.Sprintf("%s/%s %s %d+%d", i.ID.Scope, i.ID.ID, i.Type, i.Start/1000, i.Latency/1000)
 	if i.Presented != timeline.NoTime {
@@ -41,9 +41,9 @@ func (a *attributed) inputLines() []string {
 	return out
 }
 
-// What is known of the input events of recordings, found by another program: type, begin and latency from InputLatency, and
-// where there is none from EventLatency; when the answer was shown, or that nothing was, from the stages of EventLatency;
-// the interaction from the EventTiming that begins at the same microsecond (attribution.md, rule 8).
+// Input events of recordings, computed by another program: type, start and latency from InputLatency, otherwise from
+// EventLatency; the presentation or its absence from the stages of EventLatency; the interaction from the EventTiming that starts
+// in the same microsecond (attribution.md, rule 8).
 func TestRecordedInputs(t *testing.T) {
 	for name, want := range map[string][]string{
 		"chrome-everything-small": {
@@ -73,8 +73,7 @@ func TestRecordedInputs(t *testing.T) {
 	}
 }
 
-// latencyEvents are the slices of an input event that was answered, of one that was not, and of EventTimings and dispatches
-// that belong to them.
+// latencyEvents are the slices of an input event with a frame, of one without, and of their EventTimings and dispatches.
 func latencyEvents() []byte {
 	stage := func(phase, name, id string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":"cc","id2":{"local":%q},"ts":%d,"pid":1,"tid":1}`, phase, name, id, ts)
@@ -100,8 +99,8 @@ func latencyEvents() []byte {
 	)
 }
 
-// Without InputLatency an input is known by its EventLatency, whose id is the trace id; EventTiming and dispatches of the
-// same instant are of that input (attribution.md, rule 8).
+// Without InputLatency an input event is known by its EventLatency, whose id is the trace id; EventTiming and dispatches of the
+// same instant belong to it (attribution.md, rule 8).
 func TestEventLatency(t *testing.T) {
 	a := attribute(t, latencyEvents(), attribution.Rules{})
 	want := []string{"latency/-5 KEY_PRESSED 1000+16000 presented 17000 of 77", "latency/6 KEY_RELEASED 50000+1000 dropped of 77"}
@@ -126,7 +125,7 @@ func TestEventLatency(t *testing.T) {
 	}
 }
 
-// The table of inputs has what is known of each, also of those for which no thread worked.
+// The table of input events describes each, including those for which no thread worked.
 func TestInputRows(t *testing.T) {
 	a := attribute(t, latencyEvents(), attribution.Rules{})
 	got := map[string]string{}
@@ -150,7 +149,7 @@ func TestInputRows(t *testing.T) {
 	}
 }
 
-// What is kept of inputs counts towards the limit of what is kept at all, however long their ids are.
+// Input events count towards the total memory limit, however long their ids are.
 func TestInputsAreBounded(t *testing.T) {
 	const n = 5000
 	var list []string
@@ -171,9 +170,9 @@ func TestInputsAreBounded(t *testing.T) {
 	}
 }
 
-// Developer tools that save a trace round the trace ids, which are beyond 2^53, so that many input events get one id; and
-// the ids of EventTimings are used again and again (both are so in recordings). An input event happens once: what starts at another
-// time is another event. Its EventTimings have the same start, and a slice with the id alone belongs to the latest.
+// Developer tools that save a trace round trace ids, which exceed 2^53, so that many input events get one id; and the ids of
+// EventTimings are reused (recordings have both). Slices with different start times are different input events. The EventTimings of
+// an input event have the same start, and a slice with only the id belongs to the latest.
 func TestReusedInputIDs(t *testing.T) {
 	latency := func(id, typ string, ts, end int) string {
 		return fmt.Sprintf(`{"ph":"b","name":"InputLatency::%s","cat":"latencyInfo","id":%q,"ts":%d,"pid":2,"tid":1,"args":{"chrome_latency_info":{"trace_id":3191537711338748000}}},
@@ -227,8 +226,8 @@ func TestReusedInputIDs(t *testing.T) {
 	}
 }
 
-// A dispatch inside a slice with a trace id is of that input, whatever was processed at that time; outside it is of the
-// EventTiming whose processing began next to it (attribution.md, rule 8).
+// A dispatch inside a slice with a trace id belongs to that input event, whatever was processed at that time; others belong to
+// the EventTiming with the nearest start of processing (attribution.md, rule 8).
 func TestDispatchInsideLatency(t *testing.T) {
 	dispatch := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"EventDispatch","ts":%d,"dur":5,"pid":1,"tid":1,"args":{"data":{"type":"click"}}}`, ts)

@@ -8,12 +8,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Interval is a time in which one context of a type is in effect on a busy thread.
+// Interval is a period in which one context of a type is in effect on a busy thread.
 type Interval struct {
 	From, To timeline.Nanos
 	Thread   timeline.TrackID
 	Node     NodeID
-	Snapshot SnapshotID // the state in which it is meant
+	Snapshot SnapshotID // the state of the context
 	Type     TypeID
 }
 
@@ -27,21 +27,20 @@ func compareIntervals(a, b *Interval) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Type, b.Type))
 }
 
-// intervals collects the intervals of all threads and types; neighbours with the same context are one, unless it is called
-// something else.
+// intervals collects the intervals of all threads and types. It joins neighbours with the same context and name.
 type intervals struct {
-	c      *Catalogue
-	sets   *Sets
-	Sorted *extsort.Sorter[Interval]
-	Used   map[IntervalTrack]bool
-	room   int    // for how many more there is, see maxIntervals
-	full   uint64 // how many had none
-	err    error
+	c       *Catalogue
+	sets    *Sets
+	Sorted  *extsort.Sorter[Interval]
+	Used    map[IntervalTrack]bool
+	free    int    // number of intervals that may be added, see MaxIntervals
+	dropped uint64 // number of intervals beyond the limit
+	err     error
 }
 
-// Limits of intervals: so many for each slice of a thread, and some more. Long recordings have one for every five slices.
-// Where many contexts hold all the time and a thread rests between its slices, every slice would make one of each type. Left out at
-// one time are the types that came last; costs count them.
+// Limits of intervals: IntervalsPerSlice for each slice of a thread, and MaxIntervals more. Long recordings have one for every
+// five slices. Without a limit, many contexts that are always in effect on a thread that pauses between slices would add one
+// interval of each type for every slice. Of the types at one time the last ones are dropped; costs still count them.
 const (
 	MaxIntervals      = 1 << 16
 	IntervalsPerSlice = 4
@@ -53,11 +52,11 @@ type IntervalTrack struct {
 	Type   TypeID
 }
 
-// shownThread is the latest interval of every type on a thread.
-type shownThread struct {
+// threadIntervals is the latest interval of every type on a thread.
+type threadIntervals struct {
 	open  []Interval // by type
-	last  []Interval // the ones before, whose memory is used again
-	set   SetID      // that they are of
+	last  []Interval // the ones before; their memory is reused
+	set   SetID      // set of the open intervals
 	until timeline.Nanos
 	valid bool
 }
@@ -65,44 +64,44 @@ type shownThread struct {
 func newIntervals(c *Catalogue, s *Sets, memory int64, dir string) *intervals {
 	return &intervals{
 		c: c, sets: s, Sorted: extsort.New(intervalOrder, memory, dir), Used: map[IntervalTrack]bool{},
-		room: MaxIntervals,
+		free: MaxIntervals,
 	}
 }
 
-// slice makes room for what a slice may add.
-func (v *intervals) slice() { v.room += IntervalsPerSlice }
+// raiseLimit raises the limit for a slice.
+func (v *intervals) raiseLimit() { v.free += IntervalsPerSlice }
 
-// extend extends the intervals of a thread by a time in which a set is in effect.
+// extend extends the intervals of a thread by a period in which a set is in effect.
 func (v *intervals) extend(w *thread, set SetID, from, to timeline.Nanos) {
-	sh := &w.account.shown
-	if sh.valid && sh.set == set && sh.until == from {
-		sh.until = to
+	th := &w.account.intervals
+	if th.valid && th.set == set && th.until == from {
+		th.until = to
 		return
 	}
-	open, now := sh.last[:0], v.sets.Lists.At(uint32(set))
-	for _, i := range sh.open {
-		for len(now) > 0 && v.sets.Members[now[0]].Type < i.Type {
-			open, now = v.appendShown(open, now[0], w.id, from), now[1:]
+	open, members := th.last[:0], v.sets.Lists.At(uint32(set))
+	for _, i := range th.open {
+		for len(members) > 0 && v.sets.Members[members[0]].Type < i.Type {
+			open, members = v.appendInterval(open, members[0], w.id, from), members[1:]
 		}
-		if len(now) > 0 && v.sets.Members[now[0]].Type == i.Type {
-			if sh.until == from && v.sameShown(&v.sets.Members[now[0]], &i) {
-				open, now = append(open, i), now[1:]
+		if len(members) > 0 && v.sets.Members[members[0]].Type == i.Type {
+			if th.until == from && v.continues(&v.sets.Members[members[0]], &i) {
+				open, members = append(open, i), members[1:]
 				continue
 			}
-			open, now = v.appendShown(open, now[0], w.id, from), now[1:]
+			open, members = v.appendInterval(open, members[0], w.id, from), members[1:]
 		}
-		i.To = sh.until
+		i.To = th.until
 		v.write(i)
 	}
-	for _, id := range now {
-		open = v.appendShown(open, id, w.id, from)
+	for _, id := range members {
+		open = v.appendInterval(open, id, w.id, from)
 	}
-	sh.open, sh.last = open, sh.open
-	sh.set, sh.until, sh.valid = set, to, true
+	th.open, th.last = open, th.open
+	th.set, th.until, th.valid = set, to, true
 }
 
-// appendShown appends an interval that begins with an entry, unless it has no context.
-func (v *intervals) appendShown(open []Interval, id memberID, thread timeline.TrackID, from timeline.Nanos) []Interval {
+// appendInterval appends an interval that starts with an entry, unless the entry has no context.
+func (v *intervals) appendInterval(open []Interval, id memberID, thread timeline.TrackID, from timeline.Nanos) []Interval {
 	e := &v.sets.Members[id]
 	if e.Node == 0 {
 		return open
@@ -110,18 +109,18 @@ func (v *intervals) appendShown(open []Interval, id memberID, thread timeline.Tr
 	return append(open, Interval{From: from, Thread: thread, Node: e.Node, Snapshot: e.Snapshot, Type: e.Type})
 }
 
-// sameShown reports whether an entry is of the context of an interval, under the same name.
-func (v *intervals) sameShown(e *Member, i *Interval) bool {
+// continues reports whether an entry has the context of an interval and the same name.
+func (v *intervals) continues(e *Member, i *Interval) bool {
 	if v.c.LogicalOf(e.Node) != v.c.LogicalOf(i.Node) {
 		return false
 	}
 	return e.Node == i.Node && e.Snapshot == i.Snapshot || v.c.LabelOf(e.Node, e.Snapshot) == v.c.LabelOf(i.Node, i.Snapshot)
 }
 
-// finish writes what is open on a thread at the end.
+// finish writes the open intervals of a thread at the end of the trace.
 func (v *intervals) finish(w *thread) {
-	for _, i := range w.account.shown.open {
-		i.To = w.account.shown.until
+	for _, i := range w.account.intervals.open {
+		i.To = w.account.intervals.until
 		v.write(i)
 	}
 }
@@ -129,10 +128,10 @@ func (v *intervals) finish(w *thread) {
 func (v *intervals) write(i Interval) {
 	switch {
 	case v.err != nil || i.To <= i.From:
-	case v.room == 0:
-		v.full++
+	case v.free == 0:
+		v.dropped++
 	default:
-		v.room--
+		v.free--
 		v.Used[IntervalTrack{i.Thread, i.Type}] = true
 		v.err = v.Sorted.Add(i)
 	}

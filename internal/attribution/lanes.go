@@ -6,16 +6,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Limits within which a group is put in order: nothing but damage has more lanes, or more events at one time.
+// Limits of the groups that nested reorders; only damaged traces exceed them.
 const (
 	maxLaneStarts = 1 << 6
 	maxLaneGroup  = 1 << 12
 )
 
-// nested returns what happens at one time in the order in which the slices of each thread nest, the longest first
-// (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
-// from a Perfetto trace, as tracks of their own: then one track comes after the other. The result is valid until the
-// next call.
+// nested returns the events of one timestamp in the order in which the slices of each thread nest, longest first
+// (attribution.md, Cost), and whether that is the order of ordinals. It is, except if a Perfetto trace has overlapping
+// slices of a thread on separate tracks. The result is valid until the next call.
 func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
 		return group, true
@@ -29,7 +28,7 @@ func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	if starts == 0 || starts > maxLaneStarts {
 		return group, true
 	}
-	out := f.ofLanes[:0]
+	out := f.reorder[:0]
 	for i := range group {
 		if !f.onLane(&group[i]) {
 			out = append(out, group[i])
@@ -40,7 +39,7 @@ func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 			thread := f.tracks[o.Track].Thread
 			at := slices.IndexFunc(out, func(other timeline.Head) bool {
 				p := &f.tracks[other.Track]
-				return p.Place == PlaceThread && p.Thread == thread && other.Kind != timeline.ItemEnd && around(o, &other)
+				return p.Place == PlaceThread && p.Thread == thread && other.Kind != timeline.ItemEnd && encloses(o, &other)
 			})
 			if at < 0 {
 				at = len(out)
@@ -48,18 +47,18 @@ func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 			out = slices.Insert(out, at, *o)
 		}
 	}
-	f.ofLanes = out
+	f.reorder = out
 	return out, false
 }
 
-// onLane reports whether a slice starts on a track of slices that overlap others of their thread.
+// onLane reports whether a slice starts on a lane, a track of slices that overlap others of their thread.
 func (f *found) onLane(o *timeline.Head) bool {
 	return o.Kind == timeline.ItemBegin && f.tracks[o.Track].lane
 }
 
-// around reports whether, of two things that start at one time, the first encloses the other: the longer slice, a slice with a
-// length if the other has no length, otherwise the first in the input.
-func around(a, b *timeline.Head) bool {
+// encloses reports whether the first of two events with the same start encloses the second: the longer one, otherwise the
+// first in the input.
+func encloses(a, b *timeline.Head) bool {
 	length := func(o *timeline.Head) timeline.Nanos {
 		if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime {
 			return o.End - o.TS

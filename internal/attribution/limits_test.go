@@ -14,21 +14,21 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The limits of tables follow the budget between their least share and the default.
+// The limits of tables grow with the budget between their minimum and the default.
 func TestLimits(t *testing.T) {
-	full, least := attribution.For(timeline.DefaultMemory), attribution.For(0)
-	if n := full.Of(attribution.MaxNodes); n != attribution.MaxNodes || full != attribution.For(math.MaxInt64) {
+	full, least := attribution.LimitsFor(timeline.DefaultMemory), attribution.LimitsFor(0)
+	if n := full.Of(attribution.MaxNodes); n != attribution.MaxNodes || full != attribution.LimitsFor(math.MaxInt64) {
 		t.Errorf("with the default or more %d", n)
 	}
-	if n := least.Of(attribution.MaxNodes); n != attribution.MaxNodes/8 || least != attribution.For(attribution.Least) {
+	if n := least.Of(attribution.MaxNodes); n != attribution.MaxNodes/8 || least != attribution.LimitsFor(attribution.Least) {
 		t.Errorf("with nothing %d", n)
 	}
-	if n := attribution.For(timeline.DefaultMemory / 2).Of(attribution.MaxHeld); n != attribution.MaxHeld/2 {
+	if n := attribution.LimitsFor(timeline.DefaultMemory / 2).Of(attribution.MaxHeld); n != attribution.MaxHeld/2 {
 		t.Errorf("with half of the default %d", n)
 	}
 }
 
-// With little memory fewer contexts are kept. The others are counted, and what is kept of work and costs is exact.
+// With little memory weft stores fewer contexts. The others are counted, and the stored ones have exact work and costs.
 func TestFramesWithLittleMemory(t *testing.T) {
 	const frames = attribution.MaxNodes/8 + 1000
 	var list []string
@@ -50,7 +50,7 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 }
 
-// If very many contexts hold all the time, the tracks show some for each slice: the first types completely. The others are counted.
+// If very many contexts are always in effect, the tracks have some for each slice: the first types completely. Others are counted.
 func TestIntervalLimit(t *testing.T) {
 	const types, slices = 100, 1500
 	var list []string
@@ -82,12 +82,12 @@ func TestIntervalLimit(t *testing.T) {
 	}
 }
 
-// Contexts whose details are not held have the same names as others.
+// Contexts without details have the same names as others.
 func TestNamesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
-	correlations := func(room attribution.Room) (out []string) {
+	correlations := func(limits attribution.Limits) (out []string) {
 		a := attribute(t, input, attribution.Rules{Intervals: true})
-		a.Contexts.Room = room
+		a.Contexts.Limits = limits
 		if err := writeback.Of(a.Result, writeback.Parts{}).Attach(); err != nil {
 			t.Fatal(err)
 		}
@@ -111,11 +111,11 @@ func TestNamesNotHeld(t *testing.T) {
 	}
 }
 
-// Notes that are not held encoded go to the slices that they are for, although a walk reads the next one ahead.
+// Notes that are encoded on demand belong to the right slices, although a walk reads ahead.
 func TestNotesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F3"}`))
 	a := attribute(t, input, attribution.Rules{})
-	a.Contexts.Room = 0
+	a.Contexts.Limits = 0
 	if err := writeback.Of(a.Result, writeback.Parts{}).Attach(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie one
-// after the other.
+// lists interns lists of numbers: equal lists have equal numbers; the empty list has 0.
 type lists[E ~uint32] struct {
-	values   []E
-	ends     []uint32 // by number; a list begins where the one before it ends
+	values   []E      // of all lists, concatenated
+	ends     []uint32 // by number
 	index    index
 	key      []byte
 	maxCount int // lists
@@ -20,7 +19,7 @@ func newLists[E ~uint32](maxCount, maxTotal int) lists[E] {
 	return lists[E]{ends: make([]uint32, 1), maxCount: maxCount, maxTotal: maxTotal}
 }
 
-// Len returns the number of lists, with the empty one.
+// Len returns the number of lists, including the empty one.
 func (l *lists[E]) Len() int { return len(l.ends) }
 
 // At returns the list with a number. It must not be changed.
@@ -31,7 +30,7 @@ func (l *lists[E]) At(number uint32) []E {
 	return l.values[l.ends[number-1]:l.ends[number]:l.ends[number]]
 }
 
-// Intern returns the number of a list; 0 and false if there is no room for it.
+// Intern returns the number of a list; 0 and false if it exceeds the limits.
 func (l *lists[E]) Intern(list []E) (uint32, bool) {
 	if len(list) == 0 {
 		return 0, true

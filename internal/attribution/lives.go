@@ -9,36 +9,36 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// enteredAs is how a context was entered first: by an event of a type and category.
+// enteredAs is the type and category of the event that first entered a context.
 type enteredAs struct {
 	Type     string
 	Category string
 }
 
-// enteredSize is what an enteredAs takes, with its place.
+// enteredSize is the size of an enteredAs, with its map entry.
 const enteredSize = 80
 
-// life is one of the objects that had an identity, from its start to its end.
+// life is one of the objects that had an identity, from its creation to its deletion.
 type life struct {
 	alive     bool
 	class     bool // its class is the type of the context
-	category  bool // it has the category of the events that enter the context
-	began     int  // in the order in which the objects were seen
+	category  bool // it has the category of the event that first entered the context
+	began     int  // order of first occurrence
 	snapshot  SnapshotID
 	heapIndex int
 }
 
-// lifeEvent is something that happens to an object.
+// lifeEvent is a creation, snapshot or deletion of an object.
 type lifeEvent struct {
 	ts       timeline.Nanos
 	life     *life
-	snapshot SnapshotID // 0: its start or end
+	snapshot SnapshotID // 0: creation or deletion
 	alive    bool
 }
 
-// objectStates returns the states that an identity has over time, in which the changes come. Several objects can have one
-// identity at a time: then the one counts whose class is the type of the context, then the one of the same category, then
-// the one created last (attribution.md, rule 3).
+// objectStates returns the states of an identity over time. If several objects have one identity at a time, it prefers the
+// one whose class is the type of the context, then the one of the same category, then the one created last
+// (attribution.md, rule 3).
 func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 	first := &c.Snapshots[changes[0]]
 	if !slices.ContainsFunc(changes, func(id SnapshotID) bool { return c.Snapshots[id].Class != first.Class }) {
@@ -60,19 +60,19 @@ func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 			}
 			e.life.alive = e.alive
 		}
-		now := SnapshotID(0)
+		current := SnapshotID(0)
 		if len(alive) > 0 {
-			now = alive[0].snapshot
+			current = alive[0].snapshot
 		}
-		if n := len(out); n == 0 || out[n-1].Snapshot != now {
-			out = append(out, state{ts, now})
+		if n := len(out); n == 0 || out[n-1].Snapshot != current {
+			out = append(out, state{ts, current})
 		}
 	}
 	return out
 }
 
-// lifeEvents tells objects of one identity apart by their classes, and their lives by creation and deletion. An object whose
-// creation is not in the trace existed from the end of the life before.
+// lifeEvents separates objects of one identity by their classes, and their lives by creation and deletion. An object whose
+// creation is not in the trace exists from the end of the life before.
 func (c *Catalogue) lifeEvents(changes []SnapshotID) []lifeEvent {
 	type open struct {
 		life   *life
@@ -111,7 +111,7 @@ func (c *Catalogue) lifeEvents(changes []SnapshotID) []lifeEvent {
 	return events
 }
 
-// lifeHeap has the object that counts on top.
+// lifeHeap is a heap.Interface with the preferred object first.
 type lifeHeap []*life
 
 func (h lifeHeap) Len() int { return len(h) }
@@ -132,14 +132,12 @@ func (h lifeHeap) Swap(i, j int) {
 	h[i].heapIndex, h[j].heapIndex = i, j
 }
 
-// Push implements heap.Interface.
 func (h *lifeHeap) Push(x any) {
 	l := x.(*life)
 	l.heapIndex = len(*h)
 	*h = append(*h, l)
 }
 
-// Pop implements heap.Interface.
 func (h *lifeHeap) Pop() any {
 	n := len(*h) - 1
 	l := (*h)[n]

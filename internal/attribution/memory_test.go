@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// hostileShapes are small inputs of which each once took memory or time out of all proportion.
+// hostileShapes are small inputs that once needed disproportionate memory or time.
 var hostileShapes = map[string]func() []byte{
 	"objects change while threads work": func() []byte {
 		list := []string{object("0x2", 0, ""), object("0x3", 0, "")}
@@ -113,11 +113,11 @@ var hostileShapes = map[string]func() []byte{
 	},
 }
 
-// maxPeak bounds what attribution takes beside the timeline with 1 MiB of memory: its share of that, and a few tables
-// that begin with some size.
+// maxPeak bounds the memory of attribution, without the timeline, for a budget of 1 MiB: its share of that, and a few tables
+// with an initial size.
 const maxPeak = 24 << 20
 
-// Attribution of what is made to hurt it takes neither much memory nor much time, and costs add up.
+// Attribution of hostile inputs needs little memory and time, and costs add up.
 func TestHostileShapes(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	for name, shape := range hostileShapes {
@@ -130,7 +130,7 @@ func TestHostileShapes(t *testing.T) {
 	}
 }
 
-// The memory that attribution takes does not grow with the length of a trace.
+// The memory of attribution does not grow with the length of a trace.
 func TestMemoryOfLongTraces(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	var b bytes.Buffer
@@ -150,7 +150,7 @@ func TestMemoryOfLongTraces(t *testing.T) {
 	checkPeak(t, events(list...), attribution.Rules{Intervals: true})
 }
 
-// checkPeak attributes an input with 1 MiB of memory and checks how much is taken at most, and that costs add up.
+// checkPeak attributes an input with 1 MiB of memory and checks the peak, and that costs add up.
 func checkPeak(t *testing.T, input []byte, opts attribution.Rules) {
 	t.Helper()
 	l, err := readChrome(t, input, 1<<20)
@@ -172,8 +172,7 @@ func checkPeak(t *testing.T, input []byte, opts attribution.Rules) {
 	}
 }
 
-// peakOf returns how much the live memory of the program grows at most while a function runs. What is live for a moment
-// only can escape it.
+// peakOf returns the largest increase of live memory while a function runs. It may miss short peaks.
 func peakOf(fn func()) (peak int64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -199,7 +198,7 @@ func peakOf(fn func()) (peak int64) {
 	return peak
 }
 
-// Contexts that are entered and never left are forgotten beyond a limit, from the types with the most contexts first.
+// Contexts that are entered and never left are dropped beyond a limit, first from the types with the most contexts.
 func TestMaxEntered(t *testing.T) {
 	var list []string
 	for i := range attribution.MaxEntered + 5 {

@@ -4,21 +4,20 @@ import (
 	"strings"
 )
 
-// PageType is what people call the type of contexts that are roots of trees of frames. A trace may have a type of its own of this name,
-// which is meant then.
+// PageType is the user's name for contexts that are roots of frame trees, unless the trace has a type of this name.
 const PageType = "page"
 
-// inputName is what people call trees.TypeInputEvent.
+// inputName is the user's name for TypeInputEvent.
 const inputName = "input"
 
-// NamedTypes are the types of contexts that people mean by a name. The zero NamedTypes are all types.
+// NamedTypes are the context types that a user has selected by name. The zero NamedTypes are all types.
 type NamedTypes struct {
 	types map[TypeID]bool // nil: all
-	pages bool            // the pages of frames are meant
+	pages bool            // name frames by their pages
 }
 
-// TypesNamed returns the types of contexts that a name means, whatever the case of its letters: types of the trace, input events or
-// pages. If it means no type, ok is false, and known are the names that exist.
+// TypesNamed returns the context types with a name, ignoring case: types of the trace, input events or pages. If there is none,
+// ok is false, and known lists the names that exist.
 func TypesNamed(r *Result, name string) (found NamedTypes, known []string, ok bool) {
 	found.types = map[TypeID]bool{}
 	for id, typ := range r.Contexts.Types {
@@ -36,12 +35,12 @@ func TypesNamed(r *Result, name string) (found NamedTypes, known []string, ok bo
 	return found, append(known, PageType), len(found.types) > 0
 }
 
-// Have reports whether a context of a set is of one of the types.
+// Have reports whether a context has one of the types.
 func (n *NamedTypes) Have(m *Member) bool {
 	return m.Node != 0 && (n.types == nil || n.types[m.Type])
 }
 
-// Name returns the type and the name of a context that Have is true of: as a page it is called like the root of its tree.
+// Name returns the type and the name of a context with one of the types. A page has the name of the root of its tree.
 func (n *NamedTypes) Name(r *Result, m *Member) (typ, name string) {
 	if n.pages {
 		return PageType, r.Contexts.Label(n.Node(r, m), LastTime)
@@ -49,7 +48,7 @@ func (n *NamedTypes) Name(r *Result, m *Member) (typ, name string) {
 	return r.Contexts.Types[m.Type], r.Contexts.LabelOf(m.Node, m.Snapshot)
 }
 
-// Node returns the context that is named: a page instead of its frame.
+// Node returns the context that Name names: the page of a frame if pages are selected.
 func (n *NamedTypes) Node(r *Result, m *Member) NodeID {
 	if n.pages {
 		return r.Contexts.PageOf(m.Node, LastTime)

@@ -7,26 +7,26 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// nameInfo is what the name of an event says.
+// nameInfo is the information that the name of an event provides.
 type nameInfo struct {
 	name      string
-	Category  producers.Category // producers.CategoryNone: the enclosing slice's
+	Category  producers.Category // producers.CategoryNone: the category of the enclosing slice
 	collector bool               // a slice that collects garbage (attribution.md, rule 9)
-	script    bool               // a slice with the url of the script that runs
+	script    bool               // a slice with the url of the running script
 	Runs      bool               // a slice that runs scripts
 	event     producers.Event
 }
 
-// pageCallCategory is the category of the calls that are made of the samples of self-profiles.
+// pageCallCategory is the category of calls that weft makes from the samples of self-profiles.
 const pageCallCategory = "js"
 
-// categoryInfo is what the category of an event, as the input has it, says.
+// categoryInfo is the information that the category of an event in the input provides.
 type categoryInfo struct {
-	call   bool // a call of a function
+	call   bool // a function call
 	Script bool // it runs a script
 }
 
-// categoriesOf looks at all categories of a timeline; index 0 is for events without.
+// categoriesOf returns the information of all categories; index 0 is for events without a category.
 func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	infos := make([]categoryInfo, t.CategoryCount()+1)
 	for id := range infos[1:] {
@@ -38,7 +38,6 @@ func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	return infos
 }
 
-// infoOf looks at a name.
 func infoOf(name string) nameInfo {
 	category := producers.CategoryOf(name)
 	return nameInfo{
@@ -47,13 +46,13 @@ func infoOf(name string) nameInfo {
 	}
 }
 
-// Knows reports whether the name of an event says something.
+// Knows reports whether the name of an event matters to attribution.
 func Knows(name string) bool {
 	info := infoOf(name)
 	return info.event != producers.OtherEvent || info.Category != producers.CategoryNone || info.collector || info.script
 }
 
-// infosOf looks at all names of a timeline; index 0 is for events without a name that is interned.
+// infosOf returns the information of all names; index 0 is for events without an interned name.
 func infosOf(t *timeline.Timeline) []nameInfo {
 	infos := make([]nameInfo, t.NameCount()+1)
 	for id := range infos[1:] {
@@ -62,12 +61,11 @@ func infosOf(t *timeline.Timeline) []nameInfo {
 	return infos
 }
 
-// markerInfo looks at the name of a marker of Firefox that the timeline has as an argument.
+// markerInfo returns the information of a Firefox marker name, which is an argument of its slice.
 func (f *found) markerInfo(name []byte) *nameInfo {
 	info, ok := f.markers[string(name)]
 	if !ok {
-		made := infoOf(string(name))
-		info = &made
+		info = new(infoOf(string(name)))
 		if len(f.markers) < maxMarkers {
 			f.markers[info.name] = info
 		}
@@ -75,5 +73,5 @@ func (f *found) markerInfo(name []byte) *nameInfo {
 	return info
 }
 
-// maxMarkers bounds the names that are kept.
+// maxMarkers bounds found.markers.
 const maxMarkers = 1 << 16

@@ -9,23 +9,23 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ViaName is the name of a Via, as options have it.
+// ViaName is the name of a Via in options.
 type ViaName string
 
-// FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
-// neither the same nor an ancestor of it.
+// FlowConflict defines what happens if a flow propagates a context to a slice while a different one, which is not an
+// ancestor of it, is in effect.
 type FlowConflict string
 
 const (
-	// ReplaceActive enters the context that the flow brings; so does "".
+	// ReplaceActive uses the context of the flow; so does "".
 	ReplaceActive FlowConflict = "replace"
-	// KeepActive leaves the active context in effect.
+	// KeepActive keeps the active context in effect.
 	KeepActive FlowConflict = "keep"
-	// CommonAncestor enters the lowest common ancestor of the two.
+	// CommonAncestor uses the lowest common ancestor of the two.
 	CommonAncestor FlowConflict = "lca"
 )
 
-// ParseFlowConflict returns the way to resolve a conflict that has a name.
+// ParseFlowConflict returns the FlowConflict with a name.
 func ParseFlowConflict(name string) (FlowConflict, error) {
 	names := []string{string(ReplaceActive), string(KeepActive), string(CommonAncestor)}
 	if slices.Contains(names, name) {
@@ -34,27 +34,27 @@ func ParseFlowConflict(name string) (FlowConflict, error) {
 	return "", suggest.Unknown("way", name, names)
 }
 
-// Options configure an attribution, as programs give them: they may be missing or wrong. The zero value uses every source and the
-// rules as they are.
+// Options configure an attribution. Unlike Rules, they are not validated. The zero value uses every source and the default
+// rules.
 type Options struct {
-	Sources      []ViaName    // the ways by which contexts are found; nil: all
+	Sources      []ViaName    // sources of contexts; nil: all
 	FlowConflict FlowConflict // "": ReplaceActive
-	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
-	// repairs producers that enter and do not leave.
+	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, even without a leave event. It
+	// compensates for producers that enter contexts and do not leave them.
 	EndWithSlice bool
-	// From and To limit the time that costs are added up of; 0 is the start or the end of the trace. They are times of the
-	// trace, or count from its first event if FromStart is set.
+	// From and To limit the time for which costs are summed; 0 is the start or the end of the trace. They are times of the
+	// trace, or are counted from its first event if FromStart is set.
 	From, To  timeline.Nanos
 	FromStart bool
-	// ChargeAtBegin charges a slice to the contexts at its start, whatever happens in it.
+	// ChargeAtBegin charges a slice to the contexts at its start, whatever happens inside.
 	ChargeAtBegin bool
-	// Intervals keeps the times at which contexts are in effect, for Result.At.
+	// Intervals records the periods in which contexts are in effect, for Result.Current.
 	Intervals bool
-	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
+	// Workers is the maximum number of goroutines; 0 means one for every core. It does not affect the result.
 	Workers int
 }
 
-// RulesOf returns options as rules. What is missing has its default; what does not exist is an error, which lists the choices.
+// RulesOf validates options and returns them as rules, with defaults. An error for an unknown name lists the choices.
 func RulesOf(o *Options) (Rules, error) {
 	r := Rules{
 		EndWithSlice: o.EndWithSlice, Intervals: o.Intervals, Workers: o.Workers,
@@ -79,52 +79,39 @@ func RulesOf(o *Options) (Rules, error) {
 	return r, nil
 }
 
-// Rules are options that were checked. The zero value uses every source, and every rule of attribution.md as it is there.
+// Rules are validated Options. The zero value uses every source and the default rules of attribution.md.
 type Rules struct {
-	// Sources are the ways by which contexts are found; nil: all.
-	Sources []Via
-	// FlowConflict says what happens when a flow brings another context than the active one.
+	Sources      []Via // nil: all
 	FlowConflict FlowConflict
-	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
-	// repairs producers that enter and do not leave.
 	EndWithSlice bool
-	// Cost says what costs are added up of.
-	Cost CostOptions
-	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
-	Workers int
-	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.
-	Intervals bool
+	Cost         CostOptions
+	Workers      int
+	Intervals    bool
 }
 
-// has reports whether contexts are found in a certain way.
-func (o *Rules) has(via Via) bool {
-	if o.Sources == nil {
-		return true
-	}
-	return slices.Contains(o.Sources, via)
-}
+// has reports whether a source of contexts is enabled.
+func (o *Rules) has(via Via) bool { return o.Sources == nil || slices.Contains(o.Sources, via) }
 
-// CostOptions say what costs are added up of.
+// CostOptions select the work whose costs are summed.
 type CostOptions struct {
-	// Window is the part of the trace that counts, in times of the timeline or, if FromStart is set, from its first event on.
+	// Window is a part of the trace, in times of the timeline or, if FromStart is set, counted from its first event.
 	Window    Window
 	FromStart bool
 	// Counts reports whether a slice or instant counts; nil: all do. The time of other slices is charged to no context.
 	Counts func(*timeline.Head) bool
-	// CountsThread reports whether requests count that a thread has sent, 0 if it is unknown; nil: all do.
+	// CountsThread reports whether requests sent by a thread count; 0 is an unknown thread; nil: all do.
 	CountsThread func(timeline.TrackID) bool
-	// AtBegin charges a slice to the contexts at its start, whatever happens in it, as a panel of Chrome's old trace viewer
-	// did.
+	// AtBegin charges a slice to the contexts at its start, as a panel of Chrome's old trace viewer did.
 	AtBegin bool
 }
 
-// Window is a part of a trace: from From up to To. The zero Window is the whole trace.
+// Window is the part of a trace from From to To, exclusive. The zero Window is the whole trace.
 type Window struct {
 	From timeline.Nanos // 0: the start
 	To   timeline.Nanos // 0: the end
 }
 
-// Resolve returns the window of cost as times of a timeline that begins at start, with both of its ends given.
+// Resolve returns the window as explicit times of a timeline that begins at start.
 func (o *CostOptions) Resolve(start timeline.Nanos) Window {
 	w := o.Window
 	if !o.FromStart {
@@ -143,11 +130,11 @@ func (o *CostOptions) Resolve(start timeline.Nanos) Window {
 	return w
 }
 
-// clip returns the part of an interval that lies in a resolved window, which may be empty.
+// clip returns the part of an interval inside a resolved window, which may be empty.
 func (w Window) clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
 	from = max(from, w.From)
 	return from, max(from, min(to, w.To))
 }
 
-// has reports whether a time lies in a resolved window.
+// has reports whether a time is in a resolved window.
 func (w Window) has(ts timeline.Nanos) bool { return w.From <= ts && ts < w.To }

@@ -6,21 +6,21 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// selfProfiles finds the page for which the threads of a JS self-profile work: the profile knows no more of it than its
-// origin, by which its reader names the process (jsprofile.md 3).
+// selfProfiles finds the page of the threads of a JS self-profile by its origin; the profile contains nothing else about it
+// (jsprofile.md 3).
 type selfProfiles struct{}
 
-func (selfProfiles) see(c *collecting, s *event) error {
-	if s.place.origin == "" || s.place.Place != PlaceThread || s.isEnd() {
+func (selfProfiles) observe(c *collecting, s *event) error {
+	if s.track.origin == "" || s.track.Place != PlaceThread || s.isEnd() {
 		return nil
 	}
-	n := c.contexts.nodeOf(scopeOrigin, []byte(s.place.origin), Global)
+	n := c.contexts.nodeOf(scopeOrigin, []byte(s.track.origin), Global)
 	c.contexts.Nodes[n].IsFrame = n != 0
-	return c.own(s, TypeFrame, n)
+	return c.addContext(s, TypeFrame, n)
 }
 
-// findOrigins finds the threads of self-profiles, and the origins of their pages: the track below such a thread that says what
-// the browser was doing has them.
+// findOrigins finds the threads of self-profiles and the origins of their pages, which are the subjects of their tracks with
+// page states.
 func findOrigins(t *timeline.Timeline, places []track) {
 	origins := map[timeline.TrackID]string{}
 	for id := range places {
@@ -36,7 +36,7 @@ func findOrigins(t *timeline.Timeline, places []track) {
 	}
 }
 
-// originOf returns a text if it is the origin of a page: scheme and host, and nothing else.
+// originOf returns a text if it is the origin of a page, which has only a scheme and a host; otherwise "".
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != text {

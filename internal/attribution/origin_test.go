@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The calls of a self-profile are of their scripts, by the resource, and of the page, of which the origin is known
-// (jsprofile.md 3; attribution.md, The types). What has no resource has the script that called it.
+// The calls of a self-profile belong to their scripts, by resource, and to the page, by origin (jsprofile.md 3; attribution.md, The
+// types). Calls without a resource have the script of their caller.
 func TestSelfProfile(t *testing.T) {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
@@ -43,8 +43,8 @@ func TestSelfProfile(t *testing.T) {
 	}
 }
 
-// PipelineReporter names the frame of an animation by the same numbers as the slices of the compositor: the sequence and the
-// layer tree (attribution.md, The types).
+// PipelineReporter names the animation frame by the same numbers as the slices of the compositor: sequence and layer tree
+// (attribution.md, The types).
 func TestFrameReporter(t *testing.T) {
 	a := attribute(t, events(
 		x("DrawFrame", 1, 0, `,"args":{"layerTreeId":2,"frameSeqId":7}`),
@@ -61,10 +61,10 @@ func TestFrameReporter(t *testing.T) {
 	}
 }
 
-// What Firefox samples say is not asynchronous work: the slices of documents on a track beside are theirs, and cost
-// nothing that the thread has not.
+// Samples of Firefox are not asynchronous work: the slices of documents on a separate track belong to the documents, and add no
+// cost to the thread.
 //
-// Firefox names processes by the origins of their pages, which makes them no self-profiles.
+// Firefox names processes by the origins of their pages; that does not make them self-profiles.
 func TestSamplePages(t *testing.T) {
 	profile := `{"meta":{"interval":1,"startTime":0,"processType":0,"version":30,"preprocessedProfileVersion":50,"product":"Firefox",
 		"categories":[{"name":"Other","color":"grey","subcategories":["Other"]}],"markerSchema":[]},
@@ -80,7 +80,7 @@ func TestSamplePages(t *testing.T) {
 	for event, set := range a.stampsByEvent(t) {
 		pages = append(pages, a.nameOf(t, event)+": "+strings.Join(a.show(set, true), "; "))
 	}
-	// The first two samples have the window 3 in their innermost frame that has any.
+	// In the first two samples, the innermost frame with a window has window 3.
 	if want := []string{"https://a.test/: Frame window 3 args 0; Tab tab 7 args 0"}; !slices.Equal(pages, want) {
 		t.Errorf("contexts %q, want %q", pages, want)
 	}

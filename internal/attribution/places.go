@@ -4,39 +4,39 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Place says what a track is to attribution.
+// Place is the role of a track in attribution.
 type Place uint8
 
 const (
-	placeNone    Place = iota // nothing on it is attributed
+	placeNone    Place = iota // not attributed
 	PlaceThread               // the slices of a thread
 	placeAsync                // asynchronous slices
 	placeInstant              // instants of a process or of the trace
-	placeOther                // what has no place of its own; contexts are entered and left here
-	placeObjects              // the lives and snapshots of objects
+	placeOther                // events that Perfetto cannot represent, such as entering and leaving contexts
+	placeObjects              // creations, snapshots and deletions of objects
 	placeOwn                  // written by an earlier attribution
 )
 
-// track is what attribution knows of a track.
+// track is the information of attribution about a track.
 type track struct {
-	Place   Place
-	Thread  timeline.TrackID // the thread that it is or belongs to, of spans the track itself; 0: none
-	process timeline.TrackID // 0: none
-	pid     int64            // of the process, as in the input; Global without process
-	moved   timeline.Nanos   // by how much the events of the process are later than times in their arguments
-	class   string           // PlaceObjects: of the objects
-	lane    bool             // PlaceThread: of slices that overlap others of the thread
-	network bool             // Firefox's requests are on it
-	sampled bool             // what samples say is on it: no asynchronous slices
-	beside  bool             // slices of the thread as another recorder has seen them, which cost nothing more
-	origin  string           // of the page, in self-profiles
-	idSpace string           // of ids that are not of its process, see timeline.Timeline.IDSpace
+	Place     Place
+	Thread    timeline.TrackID // the thread of the track; for spans the track itself; 0: none
+	process   timeline.TrackID // 0: none
+	pid       int64            // pid in the input; Global without process
+	moved     timeline.Nanos   // difference between times of events and times in their arguments, due to clock alignment
+	class     string           // placeObjects: class of the objects
+	lane      bool             // PlaceThread: its slices overlap others of the thread
+	network   bool             // has Firefox's requests
+	sampled   bool             // derived from samples, so not asynchronous slices
+	duplicate bool             // time of the thread that other slices count already
+	origin    string           // self-profiles: origin of the page
+	idSpace   string           // id space of global ids, see timeline.Timeline.IDSpace
 }
 
-// maxTrackDepth bounds the way from a track to its process.
+// maxTrackDepth bounds the number of parents of a track.
 const maxTrackDepth = 100
 
-// TracksOf looks at all tracks.
+// TracksOf returns the information about all tracks, by id.
 func TracksOf(t *timeline.Timeline) []track {
 	places := make([]track, t.TrackCount())
 	places[0] = track{Place: placeInstant, pid: Global, idSpace: t.IDSpace(0)}
@@ -76,8 +76,8 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) track {
 	return p
 }
 
-// declared takes over the reader's declaration of a track. Tracks without a role come from other producers: their slices are
-// asynchronous ones.
+// declared applies the role that the reader gave a track. Tracks without a role come from other producers and have
+// asynchronous slices.
 func (p *track) declared(tr *timeline.Track) {
 	spec := tr.Spec
 	p.Place = placeAsync
@@ -100,7 +100,7 @@ func (p *track) declared(tr *timeline.Track) {
 	case timeline.RoleCalls, timeline.RoleSamplePages:
 		p.sampled = true
 	case timeline.RoleInput:
-		p.beside = true
+		p.duplicate = true
 	case timeline.RoleNetwork:
 		p.network = true
 	case timeline.RoleContexts, timeline.RoleCatalogue:
@@ -108,7 +108,7 @@ func (p *track) declared(tr *timeline.Track) {
 	}
 }
 
-// pidOf returns the pid of a process as the input has it, or an assigned one if that is not a number of 64 bits.
+// pidOf returns the pid of a process in the input, or the assigned one if that is text.
 func pidOf(tr *timeline.Track) int64 {
 	if tr.InputID.Text == "" {
 		return tr.InputID.Num

@@ -8,15 +8,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// typePresContext is the type of the presentation contexts for which layout is done, as its probes name them.
+// typePresContext is the type of presentation contexts in layout probes.
 const typePresContext = "PresContext"
 
-// layoutProbes finds the presentation context of slices of the probes of layout, which is their first argument, a pointer, and
-// the phase, which is their second one: it says what kind of work they are.
+// layoutProbes reads slices of layout probes: their first argument is a pointer to the presentation context, the second the
+// phase, which determines the category.
 type layoutProbes struct{}
 
-func (layoutProbes) see(c *collecting, s *event) error {
-	if s.Kind != timeline.ItemBegin || s.place.Thread == 0 || !isLayoutProbe(s.facts.probe) {
+func (layoutProbes) observe(c *collecting, s *event) error {
+	if s.Kind != timeline.ItemBegin || s.track.Thread == 0 || !isLayoutProbe(s.facts.probe) {
 		return nil
 	}
 	id, phase := layoutArguments(c.t, s.Args)
@@ -28,10 +28,10 @@ func (layoutProbes) see(c *collecting, s *event) error {
 	if id == nil {
 		return nil
 	}
-	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.place.pid, s.place.idSpace))
+	return c.addContext(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.track.pid, s.track.idSpace))
 }
 
-// CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: the category of a phase of layout, or producers.CategoryNone.
+// CategoryOfProbe returns the category of a slice of a layout probe, by its arguments; otherwise producers.CategoryNone.
 func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Category {
 	for a := range t.ArgList(args) {
 		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {
@@ -43,32 +43,32 @@ func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Categor
 	return producers.CategoryNone
 }
 
-// isLayoutProbe reports whether a probe, as provider, colon and name, starts a phase of layout.
+// isLayoutProbe reports whether a probe, written provider:name, starts a layout phase.
 func isLayoutProbe(probe []byte) bool {
 	_, name, ok := bytes.Cut(probe, []byte(":"))
 	base, isPair := bytes.CutPrefix(name, []byte("layout-"))
 	return ok && isPair && (string(base) == "start" || string(base) == "begin" || string(base) == "entry")
 }
 
-// layoutArguments returns the first argument of a probe of layout, if it is a number, in hexadecimal digits after 0x, and
-// the category of the phase that the second one is.
+// layoutArguments returns the first argument of a layout probe in hexadecimal, if it is a number, and the category of the
+// phase in the second argument.
 func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase producers.Category) {
-	place := -1 // of the next argument; before the first one the probe is named
+	index := -1 // of the next argument; the arguments of the probe follow its name
 	for a := range t.ArgList(args) {
 		switch {
-		case place == 0:
+		case index == 0:
 			id = pointerText(&a)
-		case place == 1:
+		case index == 1:
 			return id, phaseCategory(&a)
-		case place < 0 && string(a.Key) != timeline.OwnProbe:
+		case index < 0 && string(a.Key) != timeline.OwnProbe:
 			continue
 		}
-		place++
+		index++
 	}
 	return id, producers.CategoryNone
 }
 
-// pointerText returns a number in hexadecimal digits after 0x; nil if the argument is not a number.
+// pointerText returns a number in hexadecimal, with 0x; nil if the argument is not a number.
 func pointerText(a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgPointer, timeline.ArgUint:
@@ -79,13 +79,13 @@ func pointerText(a *timeline.Arg) []byte {
 	return nil
 }
 
-// phases are the phases of layout by their numbers, and what kind of work they are.
+// phases are the layout phases by number.
 var phases = [...]struct {
 	label    string
 	category producers.Category
 }{{producers.PhasePaint, producers.CategoryPaint}, {producers.PhaseReflow, producers.CategoryLayout}, {producers.PhaseFrameConstruction, producers.CategoryStyle}}
 
-// phaseCategory returns the category of a phase, which is a number or, where the number was declared, a label.
+// phaseCategory returns the category of a phase, which is a number or, if it was declared, a label.
 func phaseCategory(a *timeline.Arg) producers.Category {
 	for number, phase := range phases {
 		if v, ok := integer(a); ok && v == int64(number) || string(text(a)) == phase.label {

@@ -12,8 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// entry is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Asynchronous slices have no
-// other entries.
+// entry is a context that is in effect from the start to the end of a slice, or at an instant (attribution.md, The model).
 type entry struct {
 	ordinal    uint64
 	Node       NodeID
@@ -32,9 +31,9 @@ func compareEntries(a, b *entry) int { return cmp.Compare(a.ordinal, b.ordinal) 
 
 func entryOrdinal(e *entry) uint64 { return e.ordinal }
 
-// pass is the second pass. It follows contexts through the trace in the order of time: into asynchronous slices,
-// over flows, with requests. It leaves behind the entries of every slice, by its ordinal; what they mean inside other
-// slices is the third pass' affair, because an entry may be found after what lies in its slice.
+// propagating is the second pass. It follows contexts through the trace in time order: into asynchronous slices, along
+// flows, with requests. Its result is the entries of every slice, by ordinal. The third pass nests them, because an entry
+// may be found only after the slices inside its slice.
 type propagating struct {
 	problems  *problem.Log
 	contexts  *Catalogue
@@ -47,25 +46,25 @@ type propagating struct {
 	steps     *flowbind.Steps
 	step      flowbind.Step
 	hasStep   bool
-	taken     int // steps between two times of the trace
+	stepCount int // number of steps, to check for cancellation now and then
 	cancelled func() error
 	stepsAt   timeline.Nanos // time of the steps that are being handled
 
-	threads  []*openThread // by TrackID; nil: nothing was there
+	threads  []*openThread // by TrackID; nil: no events
 	asyncs   map[timeline.TrackID]timeline.OpenSlices[openAsync]
-	pending  map[uint64][]entry // what flows bring to slices that have not begun
-	last     uint64             // ordinal up to which everything has begun
+	pending  map[uint64][]entry // entries from flows for slices that have not started
+	last     uint64             // highest ordinal that has started
 	flows    map[uint64]*carried
-	kinds    []Evidence // of the group, with
+	queued   []Evidence // of the actions
 	actions  []action
 	effect   []entry // result of inEffect
-	instants []entry // what instants of the group name
-	held     int     // bytes, see hold
+	instants []entry // contexts named by instants of the group
+	held     int     // bytes, see reserve
 	now      timeline.Nanos
-	patience int // how often hold fails before what is over is looked for again
+	patience int // number of failures of reserve before the next sweep
 }
 
-// openThread is what is open on a thread at some time.
+// openThread is the state of a thread.
 type openThread struct {
 	id          timeline.TrackID
 	slices      timeline.OpenSlices[openSlice]
@@ -74,57 +73,56 @@ type openThread struct {
 	active      active
 	endedAt     timeline.Nanos
 	ended       []ended
-	endedSets   []entry // of all ended
+	endedSets   []entry // sets of ended, concatenated
 }
 
-// ended is a slice that has ended at the latest time.
+// ended is a slice that ended at openThread.endedAt.
 type ended struct {
 	ordinal uint64
 	until   int // end of its set in endedSets
 }
 
-// openSlice is what is known of an open slice.
 type openSlice struct {
 	ordinal  uint64
 	ts       timeline.Nanos
 	event    uint32
 	collects bool
 	types    TypeSet // of own
-	endless  bool    // it has no end of its own
+	endless  bool    // has no end event
 	own      []entry
 	frames   foundFrames
 }
 
-// foundFrames are the frames that the slices inside a slice name.
+// foundFrames are the frames named by the slices inside a slice.
 type foundFrames struct {
-	list   []NodeID // different ones, in the order in which they were found; at most maxCandidates
+	list   []NodeID // distinct, in order of discovery; at most maxCandidates
 	common NodeID   // their lowest common ancestor; 0: none
 	any    bool
 }
 
-// openAsync is an asynchronous slice that is open.
+// openAsync is an open asynchronous slice.
 type openAsync struct {
 	ordinal uint64
 	set     []entry
 }
 
-// action is something of a group that happens after its slices have begun, in the order of the input.
+// action is an event or flow step that is handled, in input order, after the slices of its timestamp have started.
 type action struct {
 	event uint32
-	at    int // index in the group, -1: the step
+	at    int // index in the group; -1: the flow step
 	first int // index of its evidence in kinds
 	count int
 	step  flowbind.Step
 }
 
-// Entries are what the second pass leaves to the third: what begins with each slice and instant, by ordinal.
+// Entries is the result of the second pass: the entries of each slice and instant, by ordinal.
 type Entries struct {
 	Sorted   *extsort.Sorter[entry]
 	Sets     *Sets
 	Requests []sentRequest // by number
 }
 
-// Run is the second pass.
+// propagate runs the second pass.
 func propagate(ctx context.Context, f *found, steps *flowbind.Steps, opts Rules) (*Entries, error) {
 	p := newPropagating(f, steps, opts)
 	if err := p.run(ctx); err != nil {
@@ -135,7 +133,7 @@ func propagate(ctx context.Context, f *found, steps *flowbind.Steps, opts Rules)
 
 func newPropagating(f *found, steps *flowbind.Steps, opts Rules) *propagating {
 	p := &propagating{
-		requests: make([]sentRequest, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: newSets(f.Contexts.Room), steps: steps,
+		requests: make([]sentRequest, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: newSets(f.Contexts.Limits), steps: steps,
 		out:     extsort.New(entryOrder, f.T.Memory()/16, f.T.TempDir()),
 		threads: make([]*openThread, len(f.tracks)), asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, flows: map[uint64]*carried{}, pending: map[uint64][]entry{}, stepsAt: timeline.NoTime,
 	}
@@ -146,7 +144,7 @@ func newPropagating(f *found, steps *flowbind.Steps, opts Rules) *propagating {
 	return p
 }
 
-// run goes through the trace.
+// run processes the trace.
 func (p *propagating) run(ctx context.Context) error {
 	p.cancelled = ctx.Err
 	if err := p.nextStep(); err != nil {
@@ -184,7 +182,7 @@ func (p *propagating) nextStep() (err error) {
 func (p *propagating) stepsUntil(ts timeline.Nanos) error {
 	for p.hasStep && p.step.At < ts {
 		p.stepsAt = p.step.At
-		if p.taken++; p.taken%(1<<12) == 0 && p.cancelled() != nil {
+		if p.stepCount++; p.stepCount%(1<<12) == 0 && p.cancelled() != nil {
 			return p.cancelled()
 		}
 		err := p.flowStep(&p.step)
@@ -195,14 +193,13 @@ func (p *propagating) stepsUntil(ts timeline.Nanos) error {
 	return nil
 }
 
-// group handles everything that happens at one time: first the slices begin, the enclosing ones before those in them,
-// then the rest in the order of the input.
+// group handles all events of one timestamp: first the starts of slices, outermost first, then the rest in input order.
 func (p *propagating) group(group []timeline.Head, inOrder bool) error {
 	ts := group[0].TS
 	if err := p.stepsUntil(ts); err != nil {
 		return err
 	}
-	p.kinds, p.actions, p.instants = p.kinds[:0], p.actions[:0], p.instants[:0]
+	p.queued, p.actions, p.instants = p.queued[:0], p.actions[:0], p.instants[:0]
 	if p.hasStep && p.step.At == ts {
 		p.stepsAt = ts
 	}
@@ -235,26 +232,24 @@ func (p *propagating) group(group []timeline.Head, inOrder bool) error {
 	return nil
 }
 
-// occurrence begins a slice, or notes what is to be done when all slices of the time have begun.
+// occurrence starts a slice of a thread, or queues other events until all slices of the timestamp have started.
 func (p *propagating) occurrence(o *timeline.Head, at int) error {
 	list, err := p.evidence.Of(o.Ordinal)
 	if err != nil {
 		return err
 	}
-	place := &p.found.tracks[o.Track]
-	if o.Kind == timeline.ItemBegin && place.Place == PlaceThread {
-		return p.begin(o, place.Thread, list)
+	tr := &p.found.tracks[o.Track]
+	if o.Kind == timeline.ItemBegin && tr.Place == PlaceThread {
+		return p.begin(o, tr.Thread, list)
 	}
-	if o.Kind == timeline.ItemBegin && place.Place == placeAsync || len(list) > 0 {
-		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.kinds), count: len(list)})
-		p.kinds = append(p.kinds, list...)
-	} else if o.Kind == timeline.ItemInstant && place.Place == placeAsync {
-		p.actions = append(p.actions, action{event: o.Event, at: at})
+	if o.Kind != timeline.ItemEnd && tr.Place == placeAsync || len(list) > 0 {
+		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.queued), count: len(list)})
+		p.queued = append(p.queued, list...)
 	}
 	return nil
 }
 
-// thread returns what is open on a thread.
+// thread returns the state of a thread.
 func (p *propagating) thread(id timeline.TrackID) *openThread {
 	th := p.threads[id]
 	if th == nil {
@@ -264,10 +259,10 @@ func (p *propagating) thread(id timeline.TrackID) *openThread {
 	return th
 }
 
-// maxEndless bounds the slices without end that are open on a thread. Those beyond it hold nothing but themselves.
+// maxEndless bounds the open slices without an end on a thread. Further ones enclose no later slices.
 const maxEndless = 1 << 9
 
-// begin begins a slice of a thread. One without end holds what follows, as far as the slice around it does.
+// begin starts a slice of a thread. A slice without an end encloses all later slices inside its parent.
 func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Evidence) error {
 	th := p.thread(thread)
 	if err := p.closeUntil(th, o.TS); err != nil {
@@ -279,7 +274,7 @@ func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Ev
 		end = LastTime
 		th.endless++
 	case endless:
-		end, endless = o.TS, false // what follows is not in it
+		end, endless = o.TS, false // later slices are not inside
 	}
 	if n := th.slices.Len(); n > 0 {
 		end = min(end, th.slices.End(n-1))
@@ -289,17 +284,17 @@ func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Ev
 	for i := range list {
 		p.beginWith(th, s, &list[i])
 	}
-	for i := range list { // after what the slice says itself
+	for i := range list { // contexts named by the slice take precedence
 		if list[i].kind == handles && p.opts.has(viaRequest) {
 			p.handle(th, s, int(list[i].Node))
 		}
 	}
 	if len(p.pending) > 0 {
-		brought := p.pending[o.Ordinal]
-		for _, b := range brought {
+		pending := p.pending[o.Ordinal]
+		for _, b := range pending {
 			p.enter(th, th.slices.Len()-1, b)
 		}
-		p.held -= begunSize * len(brought)
+		p.held -= entrySize * len(pending)
 		delete(p.pending, o.Ordinal)
 	}
 	return nil
@@ -314,7 +309,7 @@ func (th *openThread) push(end timeline.Nanos) *openSlice {
 	return s
 }
 
-// beginWith gives a slice that begins what is evident about it.
+// beginWith applies evidence to a slice that starts.
 func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
 	b := entry{ordinal: s.ordinal, Type: e.Type, Node: e.Node, Via: ViaArgs}
 	switch e.kind {
@@ -327,7 +322,7 @@ func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
 			b.Type, b.Via, b.Node = TypeFrame, ViaIsolate, p.found.isolates[th.id]
 			s.collects = true
 			th.collections++
-			s.put(b)
+			s.set(b)
 		}
 	case dispatches:
 		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
@@ -339,16 +334,16 @@ func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
 	}
 }
 
-// maxSearch bounds how many of the slices around a place are looked at. Deeper nesting is an error of the producer.
+// maxSearch bounds how many enclosing slices are searched. Deeper nesting is an error of the producer.
 const maxSearch = 1 << 9
 
-// below returns where a search from the slice of an index outwards ends.
-func below(slice int) int { return max(slice-maxSearch, 0) }
+// searchEnd returns the index of the outermost slice in a search that starts at a slice.
+func searchEnd(slice int) int { return max(slice-maxSearch, 0) }
 
-// within reports whether an open slice has an entry of a type that came a certain way.
+// within reports whether an open slice has an entry of a type and source.
 func (th *openThread) within(typ TypeID, via Via) bool {
 	last := th.slices.Len() - 1
-	for i := last; i >= below(last); i-- {
+	for i := last; i >= searchEnd(last); i-- {
 		if b := th.slices.At(i).of(typ); b != nil && b.Via == via {
 			return true
 		}
@@ -356,7 +351,7 @@ func (th *openThread) within(typ TypeID, via Via) bool {
 	return false
 }
 
-// of returns the entry of a type that begins with the slice; nil if there is none.
+// of returns the slice's own entry of a type; nil if there is none.
 func (s *openSlice) of(typ TypeID) *entry {
 	if !s.types.Has(typ) {
 		return nil
@@ -369,8 +364,8 @@ func (s *openSlice) of(typ TypeID) *entry {
 	return nil
 }
 
-// put makes an entry the one of its type.
-func (s *openSlice) put(b entry) {
+// set adds an entry or replaces the one of its type.
+func (s *openSlice) set(b entry) {
 	if old := s.of(b.Type); old != nil {
 		*old = b
 		return
@@ -378,34 +373,34 @@ func (s *openSlice) put(b entry) {
 	s.add(b)
 }
 
-// add adds an entry of a type that the slice has none of.
+// add adds an entry of a new type.
 func (s *openSlice) add(b entry) {
 	s.own = append(s.own, b)
 	s.types.Add(b.Type)
 }
 
-// act does what is to be done at a time after its slices have begun.
+// act handles an action.
 func (p *propagating) act(a *action, group []timeline.Head) error {
 	if a.at < 0 {
 		return p.flowStep(&a.step)
 	}
 	o := &group[a.at]
-	place := &p.found.tracks[o.Track]
-	list := p.kinds[a.first : a.first+a.count]
-	if o.Kind != timeline.ItemEnd && place.Place == placeAsync {
+	tr := &p.found.tracks[o.Track]
+	list := p.queued[a.first : a.first+a.count]
+	if o.Kind != timeline.ItemEnd && tr.Place == placeAsync {
 		return p.async(o, list)
 	}
 	for i := range list {
-		if err := p.instant(o, place, list, &list[i]); err != nil {
+		if err := p.instant(o, tr, list, &list[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// instant handles one of the things in list that are evident about an instant, or the end event of an object.
-func (p *propagating) instant(o *timeline.Head, place *track, list []Evidence, e *Evidence) error {
-	thread := cmp.Or(o.Thread, place.Thread)
+// instant handles evidence about an instant or the deletion of an object. list is all evidence of the event.
+func (p *propagating) instant(o *timeline.Head, tr *track, list []Evidence, e *Evidence) error {
+	thread := cmp.Or(o.Thread, tr.Thread)
 	switch {
 	case e.isExplicit() && thread != 0:
 		if p.opts.has(ViaExplicit) {
@@ -417,7 +412,7 @@ func (p *propagating) instant(o *timeline.Head, place *track, list []Evidence, e
 		}
 	case e.kind == ownContext && p.opts.has(ViaArgs):
 		own := entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: ViaArgs}
-		if p.stepsAt == o.TS && len(p.instants) < maxEnded { // a flow may take it along
+		if p.stepsAt == o.TS && len(p.instants) < maxEnded { // a flow may pick it up
 			p.instants = append(p.instants, own)
 		}
 		return p.out.Add(own)
@@ -427,7 +422,7 @@ func (p *propagating) instant(o *timeline.Head, place *track, list []Evidence, e
 		}
 	case e.kind == sends || e.kind == receives || e.kind == finishes:
 		p.request(o, thread, list, e)
-	case e.kind == handles && p.opts.has(viaRequest): // where nothing is in effect, see costing.instant
+	case e.kind == handles && p.opts.has(viaRequest): // costing.instant ignores types with a context in effect
 		for _, b := range p.requests[e.Node].Entries {
 			b.ordinal, b.Via = o.Ordinal, viaRequest
 			if err := p.out.Add(b); err != nil {
@@ -438,11 +433,11 @@ func (p *propagating) instant(o *timeline.Head, place *track, list []Evidence, e
 	return nil
 }
 
-// closeUntil ends the slices that end up to a time. Those that end at that very time are remembered: a flow event of
+// closeUntil ends the slices that end up to a time. It remembers those that end exactly then: a flow event of
 // this time may belong to them.
 func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt != ts {
-		p.held -= begunSize * len(th.endedSets)
+		p.held -= entrySize * len(th.endedSets)
 		th.endedAt, th.ended, th.endedSets = ts, th.ended[:0], th.endedSets[:0]
 		if cap(th.endedSets) > maxEnded {
 			th.endedSets = nil
@@ -471,17 +466,17 @@ func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 	return nil
 }
 
-// remember keeps the set of an open slice that ends.
+// remember stores the set of a slice that ends.
 func (p *propagating) remember(th *openThread, slice int) {
 	set := p.inEffect(th, slice)
-	if len(th.ended) >= maxEnded || !p.hold(begunSize*len(set)) {
+	if len(th.ended) >= maxEnded || !p.reserve(entrySize*len(set)) {
 		return
 	}
 	th.endedSets = append(th.endedSets, set...)
 	th.ended = append(th.ended, ended{th.slices.At(slice).ordinal, len(th.endedSets)})
 }
 
-// endedSet returns the set of a slice that has ended at the latest time; false if it has not, or was not remembered.
+// endedSet returns the set of a slice that was remembered by closeUntil; false if there is none.
 func (th *openThread) endedSet(ordinal uint64) ([]entry, bool) {
 	i := slices.IndexFunc(th.ended, func(e ended) bool { return e.ordinal == ordinal })
 	if i < 0 {
@@ -494,7 +489,7 @@ func (th *openThread) endedSet(ordinal uint64) ([]entry, bool) {
 	return th.endedSets[first:th.ended[i].until], true
 }
 
-// close ends the slice on top of a thread: its entries are complete now, and so are the frames in it.
+// close writes the entries of the innermost slice and passes its frames on to the enclosing slice.
 func (p *propagating) close(th *openThread, s *openSlice) error {
 	frame := s.of(TypeFrame)
 	if frame == nil && s.frames.any && p.opts.has(ViaDescendants) {
@@ -517,7 +512,7 @@ func (p *propagating) close(th *openThread, s *openSlice) error {
 	return nil
 }
 
-// fromDescendants is the entry that a slice has because of the frames of what is in it (attribution.md, rule 10).
+// fromDescendants returns the entry that follows from the frames of the slices inside (attribution.md, rule 10).
 func (p *propagating) fromDescendants(s *openSlice) entry {
 	b := entry{ordinal: s.ordinal, Type: TypeFrame, Node: s.frames.common, Via: ViaDescendants}
 	if len(s.frames.list) > 1 {
@@ -528,29 +523,28 @@ func (p *propagating) fromDescendants(s *openSlice) entry {
 
 // add adds a frame.
 func (f *foundFrames) add(c *Catalogue, frame NodeID, ts timeline.Nanos) {
-	f.note(frame)
+	f.addToList(frame)
 	f.meet(c, frame, ts)
 }
 
-// addAll adds the frames of a slice inside.
+// addAll adds the frames of an inner slice.
 func (f *foundFrames) addAll(c *Catalogue, inner *foundFrames, ts timeline.Nanos) {
 	if !inner.any {
 		return
 	}
 	for _, frame := range inner.list {
-		f.note(frame)
+		f.addToList(frame)
 	}
 	f.meet(c, inner.common, ts)
 }
 
-// note adds a frame to the list.
-func (f *foundFrames) note(frame NodeID) {
+func (f *foundFrames) addToList(frame NodeID) {
 	if len(f.list) < maxCandidates && !slices.Contains(f.list, frame) {
 		f.list = append(f.list, frame)
 	}
 }
 
-// meet lowers the common ancestor so that it is above another frame as well; 0 has no ancestor in common with anything.
+// meet updates the common ancestor for another frame; 0 has no common ancestor with anything.
 func (f *foundFrames) meet(c *Catalogue, frame NodeID, ts timeline.Nanos) {
 	if !f.any {
 		f.common, f.any = frame, true

@@ -8,13 +8,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// What has room again when asynchronous slices are over is used again.
+// Memory of ended asynchronous slices is reused.
 func TestHeld(t *testing.T) {
-	p := &propagating{asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, contexts: newCatalogue(For(Full))}
+	p := &propagating{asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, contexts: newCatalogue(LimitsFor(Full))}
 	set := make([]entry, 100)
-	const size = openSize + 100*begunSize
+	const size = openSize + 100*entrySize
 	n := 0
-	for p.hold(size) {
+	for p.reserve(size) {
 		var track timeline.OpenSlices[openAsync]
 		track.Push(timeline.Nanos(n)).set = set
 		p.asyncs[timeline.TrackID(n)] = track
@@ -24,14 +24,14 @@ func TestHeld(t *testing.T) {
 		t.Errorf("%d asynchronous slices are held, want %d; %d were counted", n, MaxHeld/size, p.contexts.dropped)
 	}
 	p.now, p.patience = timeline.Nanos(n/2), 0
-	if !p.hold(size) || len(p.asyncs) != n-n/2 {
+	if !p.reserve(size) || len(p.asyncs) != n-n/2 {
 		t.Errorf("%d asynchronous slices are open, want %d", len(p.asyncs), n-n/2)
 	}
 }
 
-// A history gives what was entered at any event, whichever is asked for first.
+// A history returns the state before any event, in any order of queries.
 func TestHistory(t *testing.T) {
-	c := newCatalogue(For(Full))
+	c := newCatalogue(LimitsFor(Full))
 	p, q := c.nodeOf("ptr", []byte("0x1"), 1), c.nodeOf("ptr", []byte("0x2"), 1)
 	a, h := &active{}, &history{}
 	a.enter(7, Entered{Node: p})
@@ -49,5 +49,5 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// What is sorted on disk has keys that agree with its order.
+// Keys of data that is sorted on disk agree with its order.
 func TestEntryKeys(t *testing.T) { keytest.Check(t, entryOrder) }

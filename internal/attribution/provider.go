@@ -5,19 +5,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A provider knows where one kind of producer says for whom work was done. All slices and instants of a trace are shown
-// to all providers, once, in the order of time, before anything is attributed; a provider answers with evidence and
-// with objects. What evidence means is the passes' affair and the same for every producer.
+// A provider extracts evidence and objects from the events of one kind of producer. Every provider gets all slices and
+// instants of a trace once, in time order, before the other passes. These interpret evidence the same way for every producer.
 type provider interface {
-	see(c *collecting, s *event) error
+	observe(c *collecting, s *event) error
 }
 
-// A starter is a provider that has to do something before the first event.
+// A starter is a provider that is called before the first event.
 type starter interface {
 	start(c *collecting)
 }
 
-// providers returns all providers. The order matters only among those that concern the same events.
+// providers returns all providers. The order matters only for providers that handle the same events.
 func providers(t *timeline.Timeline, names *contextNames) []provider {
 	return []provider{
 		newExplicitEvents(t),
@@ -38,17 +37,17 @@ func providers(t *timeline.Timeline, names *contextNames) []provider {
 	}
 }
 
-// event is a slice, an instant or the end event of a slice with what providers ask for.
+// event is a slice, an instant or the end event of a slice, with the information that providers use.
 type event struct {
 	*timeline.Head
-	ordinal uint64 // of the slice, also at its end
-	place   *track
+	ordinal uint64 // of the slice, also for its end event
+	track   *track
 	name    *nameInfo
-	call    bool // a call of a function, as samples show it
+	call    bool // a function call, from samples
 	facts   *arguments
 }
 
-// isEnd reports whether it is the end of a slice whose start was seen before.
+// isEnd reports whether the event is the end of a slice; the start was an earlier event.
 func (s *event) isEnd() bool { return s.Kind == timeline.ItemEnd }
 
 func (s *event) position() problem.Position {

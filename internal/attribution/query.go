@@ -8,14 +8,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Context is a context in effect: of which type, who, and how that is known.
+// Context is a context in effect.
 type Context struct {
 	Type       string
 	ID         Identity   // zero if the candidates have no common ancestor
 	Name       string     // its url, or class and id, or id
-	Via        Via        // how it came
-	Hops       int        // ViaFlow, and what inherits it: the number of arrows
-	Candidates []Identity // what applied at one level, if it was more than one
+	Via        Via        // its source
+	Hops       int        // number of flow arrows since its original source
+	Candidates []Identity // the contexts to choose from, if there were several (attribution.md, rule 4)
 }
 
 // Set returns the contexts of a set, by type.
@@ -44,8 +44,7 @@ type taskContext struct {
 	Self       timeline.Nanos // self time in the task
 }
 
-// ContextsOfTask returns, by type, the context with the most self time in a long task: of several with the same time the one
-// that worked first.
+// ContextsOfTask returns, by type, the context with the most self time in a long task; the first one if several have the same.
 func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 	type key struct {
 		typ  TypeID
@@ -79,14 +78,14 @@ func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 	return out
 }
 
-// errTaken is the error of questions that a Result cannot answer any more.
-var errTaken = errors.New("the sets of the attribution were handed to the timeline")
+// errAttached is returned by queries after Attach.
+var errAttached = errors.New("the sets of the attribution were moved to the timeline")
 
 // Of returns the set of a slice or instant, by timeline.Item.Ordinal; equal sets have equal ids, and 0 is the empty one. It
 // must not be called after Attach.
 func (r *Result) Of(ordinal uint64) (SetID, error) {
 	if r.EventSets == nil {
-		return 0, errTaken
+		return 0, errAttached
 	}
 	i, err := r.EventSets.Search(func(s *EventSet) bool { return s.Ordinal >= ordinal })
 	if err != nil || i == r.EventSets.Len() {
@@ -99,14 +98,14 @@ func (r *Result) Of(ordinal uint64) (SetID, error) {
 	return s.Set, nil
 }
 
-// Current returns who is in effect on a thread at a time: one
-// identity for each type, none where the thread is idle. It needs Options.Intervals, looks through all of them, and must not be called after Attach.
+// Current returns the contexts in effect on a thread at a time by type; none if the thread is idle. It needs Options.Intervals,
+// scans all intervals, and must not be called after Attach.
 func (r *Result) Current(thread timeline.TrackID, ts timeline.Nanos) (map[string]Identity, error) {
 	if r.Intervals == nil {
 		return nil, errors.New("the attribution has no intervals")
 	}
 	if r.EventSets == nil {
-		return nil, errTaken
+		return nil, errAttached
 	}
 	if err := r.Intervals.Sorted.Rewind(); err != nil {
 		return nil, err
@@ -127,10 +126,10 @@ func (r *Result) Current(thread timeline.TrackID, ts timeline.Nanos) (map[string
 	}
 }
 
-// LongTasks returns the slices of 50 ms or more that no other slice of their thread encloses, at most 65,536.
+// LongTasks returns the outermost slices of threads that last 50 ms or more, at most 65,536.
 func (r *Result) LongTasks() []LongTask { return slices.Clone(r.Costs.Tasks) }
 
-// ByTypeName returns the entries of a set in the order of their types' names.
+// ByTypeName returns the entries of a set, sorted by type name.
 func (r *Result) ByTypeName(set SetID) []memberID {
 	list := slices.Clone(r.Sets.Lists.At(uint32(set)))
 	slices.SortFunc(list, func(a, b memberID) int {
@@ -139,18 +138,18 @@ func (r *Result) ByTypeName(set SetID) []memberID {
 	return list
 }
 
-// SentInWindow reports whether a request counts.
+// SentInWindow reports whether a request was sent in the window by a selected thread.
 func (r *Result) SentInWindow(q Request) bool {
 	return q.Start != timeline.NoTime && r.Costs.window.has(q.Start) && (r.Costs.countsThread == nil || r.Costs.countsThread(q.Thread))
 }
 
-// IndexOfInput returns the place in Inputs of the input event that a context is.
+// IndexOfInput returns the index in Inputs of the input event of a context.
 func (r *Result) IndexOfInput(node NodeID) (int, bool) {
 	i, ok := r.inputIndex[node]
 	return i, ok
 }
 
-// InputOf returns the input event that a context is.
+// InputOf returns the input event of a context.
 func (r *Result) InputOf(node NodeID) (*Input, bool) {
 	i, ok := r.inputIndex[node]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// TestThreads compares 200 generated threads of explicit events with what catapult's importer made of them.
+// TestThreads compares 200 generated threads of explicit events with the results of catapult's importer.
 func TestThreads(t *testing.T) {
 	path := recording.Path(t, "conformance/contexts/fuzz/threads.expected.json")
 	var want expected

@@ -9,13 +9,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxRequests bounds the requests that are told apart; requestSize is what one takes beside its id.
 const (
 	maxRequests = 1 << 18
-	requestSize = 176
+	requestSize = 176 // bytes of a request without its id
 )
 
-// requests holds the requests of a trace, by the order in which their ids appear.
+// requests numbers the requests of a trace by first occurrence of their ids.
 type requests struct {
 	Ids  []string
 	byID map[string]int
@@ -28,7 +27,7 @@ func (r *requests) number(c *Catalogue, id []byte) (int, bool) {
 	if n, ok := r.byID[string(id)]; ok {
 		return n, true
 	}
-	if len(r.Ids) >= c.Room.Of(maxRequests) || len(id) > maxIDText || !c.hasRoom(len(id)+requestSize) {
+	if len(r.Ids) >= c.Limits.Of(maxRequests) || len(id) > maxIDText || !c.reserve(len(id)+requestSize) {
 		return 0, false
 	}
 	n := len(r.Ids)
@@ -38,15 +37,15 @@ func (r *requests) number(c *Catalogue, id []byte) (int, bool) {
 	return n, true
 }
 
-// chromeRequests finds the events of Chrome's network requests, which belong together by requestId (attribution.md, rule 7).
+// chromeRequests finds the events of Chrome's network requests, which share a requestId (attribution.md, rule 7).
 type chromeRequests struct{}
 
-func (chromeRequests) see(c *collecting, s *event) error {
+func (chromeRequests) observe(c *collecting, s *event) error {
 	f := s.facts
 	if f.requestID == nil || s.isEnd() {
 		return nil
 	}
-	n, ok := c.found.Requests.number(c.contexts, c.global(f.requestID, s.place.idSpace))
+	n, ok := c.found.Requests.number(c.contexts, c.global(f.requestID, s.track.idSpace))
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
@@ -59,7 +58,7 @@ func (chromeRequests) see(c *collecting, s *event) error {
 		e.kind, e.value = receives, max(f.bytes, 0)
 	case s.name.event == producers.ResourceFinish:
 		e.kind, e.value = finishes, max(f.bytes, 0)
-	case s.Kind == timeline.ItemBegin && (s.place.Place == PlaceThread || s.place.Place == placeAsync):
+	case s.Kind == timeline.ItemBegin && (s.track.Place == PlaceThread || s.track.Place == placeAsync):
 		e.kind = handles
 	default:
 		return nil
@@ -67,23 +66,23 @@ func (chromeRequests) see(c *collecting, s *event) error {
 	return c.add(e)
 }
 
-// firefoxRequests finds the requests of Firefox and what else is about them. They belong together by the id of the channel,
-// which all processes know: one where the request is made, another one where it is sent (firefox.md 5).
+// firefoxRequests finds Firefox's requests and the markers that belong to them. They share the id of the channel, also across
+// the processes that make and send a request (firefox.md 5).
 type firefoxRequests struct{ id []byte }
 
-// statusPrefix begins the state of a request in its marker; statusStart is the state of a request without end.
+// States of a request in its marker.
 const (
 	statusPrefix = "STATUS_"
-	statusStart  = "STATUS_START"
+	statusStart  = "STATUS_START" // not finished
 )
 
-func (p *firefoxRequests) see(c *collecting, s *event) error {
+func (p *firefoxRequests) observe(c *collecting, s *event) error {
 	f := s.facts
 	e := Evidence{ordinal: s.ordinal, value: -1}
 	switch {
 	case s.isEnd():
 		return nil
-	case s.place.network && f.hasID && s.Kind == timeline.ItemBegin && bytes.HasPrefix(f.status, []byte(statusPrefix)):
+	case s.track.network && f.hasID && s.Kind == timeline.ItemBegin && bytes.HasPrefix(f.status, []byte(statusPrefix)):
 		p.id = appendNumber(p.id[:0], &f.id)
 		if e.kind = requested; s.End == timeline.NoTime || string(f.status) == statusStart {
 			e.kind = unfinished
@@ -91,7 +90,7 @@ func (p *firefoxRequests) see(c *collecting, s *event) error {
 		if f.hasCount && f.count >= 0 && f.count < 1<<53 {
 			e.value = int64(f.count)
 		}
-	case f.hasChannel && (s.place.Place == PlaceThread || s.place.Place == placeAsync):
+	case f.hasChannel && (s.track.Place == PlaceThread || s.track.Place == placeAsync):
 		p.id, e.kind = appendNumber(p.id[:0], &f.channel), handles
 	default:
 		return nil
@@ -99,7 +98,7 @@ func (p *firefoxRequests) see(c *collecting, s *event) error {
 	if len(p.id) == 0 {
 		return nil
 	}
-	n, ok := c.found.Requests.number(c.contexts, c.global(p.id, s.place.idSpace))
+	n, ok := c.found.Requests.number(c.contexts, c.global(p.id, s.track.idSpace))
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil

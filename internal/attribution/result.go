@@ -17,14 +17,14 @@ type Result struct {
 	Costs     *costs
 	Requests  []Request
 	Inputs    []Input
-	EventSets *extsort.Sorted[EventSet] // nil when they were handed over
-	Intervals *intervals                // nil: none were asked for
-	Used      Bitset                    // sets that slices and instants have
+	EventSets *extsort.Sorted[EventSet] // nil after Attach
+	Intervals *intervals                // nil without Rules.Intervals
+	Used      Bitset                    // sets of slices and instants
 	Own       ownTracks
-	Runs      map[IsolateRun]bool // frames and scripts that threads themselves name
+	Runs      map[IsolateRun]bool // frames and scripts by the threads that run them
 	Uses      firstUses
 
-	Attributed bool // the trace holds an earlier attribution
+	Attributed bool // the trace contains an earlier attribution
 
 	inputIndex map[NodeID]int
 }
@@ -33,19 +33,19 @@ type Result struct {
 type Request struct {
 	ID         string
 	Set        SetID          // the contexts for which it was sent
-	Start, End timeline.Nanos // from the sending to the finish; NoTime if not seen
-	Bytes      int64          // that arrived, headers not included where the browser says so
+	Start, End timeline.Nanos // times of sending and finishing; NoTime: not recorded
+	Bytes      int64          // received bytes, without headers if the browser reports that
 
-	Thread timeline.TrackID // that sent it; 0: unknown
+	Thread timeline.TrackID // sender; 0: unknown
 }
 
-// Run is the third pass: it finds what each slice and instant belongs to, and what each context cost.
+// sumCosts runs the third pass: it computes the set of each slice and instant, and the cost of each set.
 func sumCosts(ctx context.Context, f *found, e *Entries, opts Rules) (r *Result, err error) {
 	t, sets := f.T, e.Sets
 	r = &Result{Timeline: t, Contexts: f.Contexts, Sets: sets, Costs: newCosts(f.Contexts, sets, t, &opts.Cost)}
 	if opts.Intervals {
 		r.Intervals = newIntervals(f.Contexts, sets, t.Memory()/16, t.TempDir())
-		r.Costs.shown = r.Intervals
+		r.Costs.intervals = r.Intervals
 	}
 	s := newCosting(f, e, r.Costs, opts)
 	defer s.eventSets.Close()
@@ -68,12 +68,12 @@ func sumCosts(ctx context.Context, f *found, e *Entries, opts Rules) (r *Result,
 	return r, nil
 }
 
-// countLimits counts what had no room.
+// countLimits counts what exceeded limits.
 func (r *Result) countLimits(f *found) {
 	log := r.Timeline.Problems()
 	dropped := f.Contexts.dropped + r.Sets.Full
 	if len(f.Explicit) > 0 {
-		dropped += f.Contexts.unseen // else objects are not contexts: recordings of the compositor have very many
+		dropped += f.Contexts.droppedStates // without explicit events objects are not contexts, and compositor recordings have very many
 	}
 	if dropped > 0 {
 		log.AddN(problem.ContextLimit, dropped, problem.NoPosition, "")
@@ -81,8 +81,8 @@ func (r *Result) countLimits(f *found) {
 	if r.Costs.limited > 0 {
 		log.AddN(problem.CostLimit, r.Costs.limited, problem.NoPosition, "")
 	}
-	if r.Intervals != nil && r.Intervals.full > 0 {
-		log.AddN(problem.IntervalLimit, r.Intervals.full, problem.NoPosition, "")
+	if r.Intervals != nil && r.Intervals.dropped > 0 {
+		log.AddN(problem.IntervalLimit, r.Intervals.dropped, problem.NoPosition, "")
 	}
 }
 
@@ -98,5 +98,5 @@ func (r *Result) Close() error {
 	return err
 }
 
-// Unattributed is in the place of a context where none of a type is in effect.
+// Unattributed is the name for work without a context of a type.
 const Unattributed = "(unattributed)"

@@ -36,10 +36,10 @@ func (a *attributed) want(t *testing.T, event int, contexts ...string) {
 	}
 }
 
-// A context is handed on over 64 arrows and not further.
+// A context propagates along 64 arrows and not further.
 func TestHopLimit(t *testing.T) {
 	var list []string
-	const slices = 400 // more than a byte counts
+	const slices = 400 // more than a byte can count
 	for i := range slices {
 		rest := fmt.Sprintf(`,"bind_id":"0x1","flow_in":%v,"flow_out":%v`, i > 0, i < slices-1)
 		if i == 0 {
@@ -59,8 +59,8 @@ func TestHopLimit(t *testing.T) {
 	}
 }
 
-// The end of a flow without bp:"e" belongs to the slice that begins next, which then has what the flow brings; of two
-// flows into one slice the common ancestor.
+// The end of a flow without bp:"e" belongs to the next slice that starts, which then has the contexts of the flow; for two
+// flows into one slice, the common ancestor.
 func TestFlowsIntoTheNextSlice(t *testing.T) {
 	frames := `{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[` +
 		`{"frame":"P","url":"http://p.test/"},{"frame":"A","url":"http://a.test/","parent":"P"},{"frame":"B","url":"http://b.test/","parent":"P"}]}}}`
@@ -76,8 +76,8 @@ func TestFlowsIntoTheNextSlice(t *testing.T) {
 	a.want(t, 7, "Frame frame P flow 1 frame/A,frame/B")
 }
 
-// What a flow takes along at the very end of a slice comes from the slice, though it has ended, whether something else happens at
-// that time or not.
+// At the very end of a slice a flow picks up the contexts of the slice, although it has ended, whether or not other events have the
+// same time.
 func TestFlowFromTheEndOfASlice(t *testing.T) {
 	for _, other := range []int{9, 10} {
 		a := attribute(t, events(
@@ -93,8 +93,8 @@ func TestFlowFromTheEndOfASlice(t *testing.T) {
 	}
 }
 
-// An asynchronous slice that begins in a garbage collection has the thread's set (attribution.md, rule 5): the isolate, and the
-// frame that provoked the collection (rule 9). Flows do not take that along (rule 6), nor do slices after it have it.
+// An asynchronous slice that starts in a garbage collection has the thread's set (attribution.md, rule 5): the isolate, and the
+// frame that triggered the collection (rule 9). Flows do not propagate the latter (rule 6), nor do later slices have it.
 func TestTriggerOfAsyncSlices(t *testing.T) {
 	async := func(id string, ts int) string {
 		return fmt.Sprintf(`{"ph":"b","name":"task","cat":"c","id":%q,"ts":%d,"pid":1,"tid":1},
@@ -117,7 +117,7 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 	a.want(t, 10, "Frame isolate 7 async 0")
 }
 
-// With EndWithSlice a context that is entered inside a slice and never left ends with that.
+// With EndWithSlice a context that is entered inside a slice and never left ends with the slice.
 func TestEndWithSlice(t *testing.T) {
 	input := events(
 		`{"ph":"(","name":"c","id":"0x1","ts":1,"pid":1,"tid":1}`,
@@ -147,8 +147,8 @@ func TestEndWithSlice(t *testing.T) {
 	}
 }
 
-// Snapshots hold snapshots of other objects, in lists as well (attribution.md, rule 3): each is a state of its
-// object at the time of the outer one. A slice is bound to the one that is valid where it starts.
+// Snapshots contain snapshots of other objects, also in lists (attribution.md, rule 3): each is a state of its object at the time
+// of the outer one. A slice has the state that is valid at its start.
 func TestNestedSnapshots(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"O","name":"outer","id":"0x1000","ts":15,"pid":1,"tid":1,"args":{"snapshot":{"sub":{"id":"subObject/0x1","url":"http://one.test/"}}}}`,
@@ -187,8 +187,8 @@ func TestNestedSnapshots(t *testing.T) {
 	}
 }
 
-// A slice that never ends has no cost, but what follows lies in it and has its contexts (attribution.md, The model, Cost): to the end
-// of the slice around it, or of the thread.
+// A slice without an end has no cost, but it encloses later slices, which have its contexts (attribution.md, The model, Cost): to
+// the end of the enclosing slice or the thread.
 func TestSliceWithoutEnd(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"B","name":"RunTask","ts":0,"pid":1,"tid":1}`,
@@ -213,7 +213,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 100_000 || self[attribution.Unattributed].wall != 10_000 {
 		t.Errorf("thread 2: %+v", self)
 	}
-	// Without the frame of what lies in it, the slice around has the time in which only the open slice runs.
+	// Without the frame of the inner slice, the outer one has the time in which only the open slice runs.
 	a = attribute(t, events(
 		`{"ph":"X","name":"outer","ts":100,"dur":100,"pid":1,"tid":2}`,
 		`{"ph":"B","name":"open","ts":110,"pid":1,"tid":2,"args":{"frame":"B"}}`,
@@ -227,8 +227,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 	}
 }
 
-// Ids are texts, however large their numbers, and objects with two kinds of id are ignored
-// (attribution.md, The model).
+// Ids are texts, however large their numbers, and objects with two kinds of id are ignored (attribution.md, The model).
 func TestIDs(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"c","id":12345678901234567890123,"ts":1,"pid":1,"tid":1}`,
@@ -254,8 +253,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Of several living objects with one scope and id the one counts whose class is the type of the context, then the one of the
-// same category, then the one created last (attribution.md, rule 3). The end of one leaves the others alive.
+// Among several living objects with one scope and id, the one whose class is the type of the context takes precedence, then the one
+// of the same category, then the one created last (attribution.md, rule 3). Deleting one does not affect the others.
 func TestObjectsOfOneIdentity(t *testing.T) {
 	object := func(phase, class, category string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":%q,"id":"0x1","ts":%d,"pid":1,"tid":2,"args":{"snapshot":{"url":"http://%s.test/%d"}}}`, phase, class, category, ts, class, ts)
@@ -287,7 +286,7 @@ func TestObjectsOfOneIdentity(t *testing.T) {
 	}
 }
 
-// Explicit contexts have a limit of types; what is beyond is counted.
+// The number of types of explicit contexts has a limit; what exceeds it is counted.
 func TestTypeLimit(t *testing.T) {
 	var list []string
 	for i := range attribution.MaxTypes + 10 {
@@ -299,7 +298,7 @@ func TestTypeLimit(t *testing.T) {
 	}
 }
 
-// Each way of finding contexts can be left out.
+// Each source of contexts can be disabled.
 func TestSources(t *testing.T) {
 	input := events(
 		`{"ph":"(","name":"c","id":"0x1","ts":0,"pid":1,"tid":1}`,
@@ -332,8 +331,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// The intervals of a type on a thread follow each other without overlap, neighbours differ, and together they are as long as the
-// costs of the contexts.
+// The intervals of a type on a thread do not overlap, neighbours differ, and their total length equals the costs of the contexts.
 func TestIntervals(t *testing.T) {
 	a := attribute(t, events(
 		x("task", 1, 0, ""),
@@ -351,7 +349,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// A script gives its url to what it calls, and scripts of one site are one row of the table by entity.
+// Calls inside a script have its url, and scripts of one site are one row of the table by entity.
 func TestScriptsAndEntities(t *testing.T) {
 	a := attribute(t, events(
 		x("EvaluateScript", 1, 0, `,"args":{"data":{"url":"https://static.example.co.uk/a.js"}}`),
@@ -400,7 +398,7 @@ func TestColumns(t *testing.T) {
 	t.Errorf("no row of the frame in %+v", table.Rows)
 }
 
-// Current answers for any time of a thread which contexts are in effect.
+// Current returns the contexts in effect at any time of a thread.
 func TestCurrent(t *testing.T) {
 	a := attribute(t, events(
 		x("task", 1, 10, `,"args":{"frame":"A"}`),
@@ -432,8 +430,8 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// Nesting without end, as many types as there may be, one flow through everything, one tree of all objects: the work
-// stays in proportion to the input.
+// Unlimited nesting, the maximum number of types, one flow through everything, one tree of all objects: the work stays
+// proportional to the input.
 func TestHostileInput(t *testing.T) {
 	const n = 20_000
 	inputs := map[string]func(i int) string{
@@ -473,7 +471,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// A slice that handles a request has what it says itself, and of the request what it does not say (attribution.md, rule 7).
+// A slice that handles a request has the contexts that it names, and the request's contexts for other types (attribution.md, rule 7).
 func TestScriptOfARequest(t *testing.T) {
 	const sent = `,"args":{"data":{"url":"http://a.test/a.js","frame":"F"}}`
 	const received = `,"args":{"data":{"requestId":"1.1","url":"http://a.test/b.js"}}`
@@ -490,7 +488,7 @@ func TestScriptOfARequest(t *testing.T) {
 	a.want(t, 4, "Frame frame F request 0", "Script script http://a.test/a.js request 0")
 }
 
-// A redirected request is sent again under its id. It still belongs to the frame for which it was made, and takes from the first
+// A redirected request is sent again under its id. It still belongs to the frame for which it was made, and lasts from the first
 // sending to the finish.
 func TestRedirectedRequest(t *testing.T) {
 	at := func(name string, ts int, data string) string {
@@ -514,8 +512,8 @@ func TestRedirectedRequest(t *testing.T) {
 	}
 }
 
-// A flow that comes into a slice after the slice around it has ended is not better evidence than any other flow: what the
-// slice says itself counts more, of two frames the common ancestor (attribution.md, rules 6 and 4).
+// A flow that enters a slice after the enclosing slice has ended is treated like any other flow: contexts named by the slice take
+// precedence; for two frames the common ancestor (attribution.md, rules 6 and 4).
 func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	flow := func(id, tid, ts int) string {
 		return fmt.Sprintf(`{"ph":"s","name":"n","cat":"f","id":%d,"ts":%d,"pid":1,"tid":%d},`, id, ts, tid) +
@@ -541,7 +539,7 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
 }
 
-// The contexts of an instant have the states of its time, in and out of slices; the contexts of a slice have the states at its
+// The contexts of an instant have the states of its time, inside and outside slices; a slice's contexts have the states at its
 // start (attribution.md, rule 3).
 func TestStatesAtInstants(t *testing.T) {
 	instant := func(ts int) string {
@@ -569,9 +567,9 @@ func TestStatesAtInstants(t *testing.T) {
 	a.checkBindings(t, &want, a.stampsByEvent(t))
 }
 
-// Of two contexts of a type that begin at one time, what the slice's own arguments say comes before what is entered, that
-// before what a flow brings, and that before what a request has. What begins later comes before all of them, and when it is
-// over, the other one is back (attribution.md, The model).
+// Among contexts of a type that start at the same time, the slice's own arguments take precedence over explicit contexts, these over
+// flows, and flows over requests. A later context takes precedence over all of them, and when it ends, the other one is in effect
+// again (attribution.md, The model).
 func TestEvidenceOfOneTime(t *testing.T) {
 	const enter = `{"ph":"(","name":"Frame","id":"0x1","pid":1,"tid":1,"ts":%d}`
 	const frame, request = `,"args":{"frame":"F"}`, `,"args":{"data":{"requestId":"1.7"}}`
@@ -580,7 +578,7 @@ func TestEvidenceOfOneTime(t *testing.T) {
 	}
 	send := `{"ph":"I","s":"t","name":"ResourceSendRequest","ts":3,"pid":1,"tid":9,"args":{"data":{"requestId":"1.7","frame":"R"}}}`
 	for name, c := range map[string]struct {
-		events []string // of which the last one is looked at
+		events []string // the last one is checked
 		want   string
 	}{
 		"arguments and entered": {[]string{fmt.Sprintf(enter, 100), x("both", 1, 100, frame)}, "Frame frame F args 0"},

@@ -9,41 +9,41 @@ import (
 // SetID identifies a set of contexts, at most one of each type. Equal sets have equal ids; 0 is the empty set.
 type SetID uint32
 
-// memberID identifies an entry: a context of a type with the way it came.
+// memberID identifies a Member.
 type memberID uint32
 
-// candidatesID identifies a list of contexts none of which could be chosen, or whose common ancestor was; 0 means no list.
+// candidatesID identifies a list of contexts that apply equally; 0 means no list.
 type candidatesID uint32
 
-// Member is a context of a type as it is in effect somewhere.
+// Member is a context in effect, with its type and source.
 type Member struct {
 	Type       TypeID
 	Via        Via
-	Hops       uint8        // edges of flows since a slice that had the context from another source
-	Node       NodeID       // 0: unattributed, there are candidates only
-	Snapshot   SnapshotID   // which state of the object is meant; 0: none is known
-	Candidates candidatesID // what was found where several contexts apply (attribution.md, rule 4)
+	Hops       uint8        // number of flow arrows since its original source
+	Node       NodeID       // 0: unattributed; there are only candidates
+	Snapshot   SnapshotID   // state of the object; 0: unknown
+	Candidates candidatesID // the contexts to choose from, if there were several (attribution.md, rule 4)
 }
 
-// maxHops is the number of edges over which a context is handed on (attribution.md, rule 6).
+// maxHops is the number of flow arrows along which a context propagates (attribution.md, rule 6).
 const maxHops = 64
 
-// Limits of the tables of sets, 90 MiB altogether, see limits. A recording of 190 MB fills 3 % of them. When one is full,
-// further sets lack what is new in them.
+// Limits of the tables of sets, 90 MiB in total, see Limits. A recording of 190 MB fills 3 % of them. When a table is full,
+// further sets lack new members.
 const (
 	maxEntries        = 1 << 20
 	maxSets           = 1 << 20
-	maxInSets         = 1 << 22 // entries of all sets together
-	maxLists          = 1 << 18 // of candidates
-	maxInLists        = 1 << 21 // candidates of all lists together
-	maxCandidates     = 64      // of one entry
-	maxChanges        = 1 << 14 // results of with that are remembered
+	maxInSets         = 1 << 22 // members in all sets together
+	maxLists          = 1 << 18 // lists of candidates
+	maxInLists        = 1 << 21 // candidates in all lists together
+	maxCandidates     = 64      // in one list
+	maxChanges        = 1 << 14 // size of the cache of With
 	setChangeMultiple = 0x9e3779b1
 )
 
 // Sets interns entries, sets and lists of candidates.
 type Sets struct {
-	Members []Member // by entryID
+	Members []Member // by memberID
 	byEntry index
 
 	Candidates lists[NodeID]   // by candidatesID
@@ -51,27 +51,27 @@ type Sets struct {
 
 	maxEntries int
 
-	changes []setChange // what with found last
+	changes []setChange // cache of With
 	Key     []byte
 	merged  []memberID
-	Full    uint64 // how often something had no room
+	Full    uint64 // number of entries, sets and lists beyond the limits
 }
 
-// setChange is a set, the entry that is put into it, and the result.
+// setChange is a cached call of With.
 type setChange struct {
 	set   SetID
 	entry memberID
 	out   SetID
 }
 
-func newSets(room Room) *Sets {
+func newSets(limits Limits) *Sets {
 	return &Sets{
-		Members: make([]Member, 1), maxEntries: room.Of(maxEntries), changes: make([]setChange, maxChanges),
-		Candidates: newLists[NodeID](room.Of(maxLists), room.Of(maxInLists)), Lists: newLists[memberID](room.Of(maxSets), room.Of(maxInSets)),
+		Members: make([]Member, 1), maxEntries: limits.Of(maxEntries), changes: make([]setChange, maxChanges),
+		Candidates: newLists[NodeID](limits.Of(maxLists), limits.Of(maxInLists)), Lists: newLists[memberID](limits.Of(maxSets), limits.Of(maxInSets)),
 	}
 }
 
-// Member interns an entry; 0 if there are too many.
+// Member interns a Member; 0 if there are too many.
 func (s *Sets) Member(e Member) memberID {
 	le := binary.LittleEndian
 	key := append(s.Key[:0], byte(e.Via), e.Hops)
@@ -94,24 +94,22 @@ func (s *Sets) Member(e Member) memberID {
 
 // Intern interns a list of contexts.
 func (s *Sets) Intern(list []NodeID) candidatesID {
-	if len(list) > maxCandidates {
-		list = list[:maxCandidates]
-	}
-	return candidatesID(s.intern(s.Candidates.Intern(list)))
+	list = list[:min(len(list), maxCandidates)]
+	return candidatesID(s.countFull(s.Candidates.Intern(list)))
 }
 
-// Set interns a set of entries, which are sorted by type.
-func (s *Sets) Set(list []memberID) SetID { return SetID(s.intern(s.Lists.Intern(list))) }
+// Set interns a set of members, which are sorted by type.
+func (s *Sets) Set(list []memberID) SetID { return SetID(s.countFull(s.Lists.Intern(list))) }
 
-// intern counts lists for which there was no room.
-func (s *Sets) intern(id uint32, ok bool) uint32 {
+// countFull counts lists beyond the limits.
+func (s *Sets) countFull(id uint32, ok bool) uint32 {
 	if !ok {
 		s.Full++
 	}
 	return id
 }
 
-// With returns a set with an entry in the place of the one that it has of this type.
+// With returns a set with a member added; it replaces the one of its type.
 func (s *Sets) With(set SetID, e memberID) SetID {
 	if e == 0 {
 		return set
@@ -138,14 +136,14 @@ func (s *Sets) With(set SetID, e memberID) SetID {
 	}
 	out := s.Set(s.merged)
 	if out == 0 {
-		out = set // there is no room
+		out = set // the table is full
 	}
 	*change = setChange{set, e, out}
 	return out
 }
 
-// withAll returns a set with entries in the place of those that it has of their types; of several of one type the last one
-// counts. The list is sorted afterwards.
+// withAll returns a set with members added, which replace members of the same types; of several new ones of one type the last one counts.
+// It sorts the list.
 func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	switch len(list) {
 	case 0:
@@ -172,10 +170,10 @@ func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	if out := s.Set(append(s.merged, old...)); out != 0 {
 		return out
 	}
-	return set // there is no room
+	return set // the table is full
 }
 
-// Of returns the entry of a type in a set, 0 if there is none.
+// Of returns the member of a type in a set; 0 if there is none.
 func (s *Sets) Of(set SetID, typ TypeID) memberID {
 	for _, e := range s.Lists.At(uint32(set)) {
 		if s.Members[e].Type == typ {

@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// A set has the old context of a type, or none, where there is no room for another set.
+// A set keeps the old context of a type, or none, if the table of sets is full.
 func TestSetLimits(t *testing.T) {
-	most := For(Full)
+	most := LimitsFor(Full)
 	s := newSets(most)
 	s.Lists.maxCount = 3
 	a, b := s.Member(Member{Type: 1, Node: 1}), s.Member(Member{Type: 2, Node: 2})

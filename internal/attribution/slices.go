@@ -12,12 +12,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// EventSet is the set of contexts that a slice or instant has, by its ordinal.
+// EventSet is the set of contexts of a slice or instant.
 type EventSet struct {
 	Ordinal uint64
 	Event   uint32
 	Set     SetID
-	Key     uint8 // under which the set is noted, by index of noteKeys; len(noteKeys): it is not
+	Key     uint8 // index in NoteKeys of the name of the note; len(NoteKeys): no note
 }
 
 var eventSetOrder = extsort.Order[EventSet]{
@@ -27,47 +27,47 @@ var eventSetOrder = extsort.Order[EventSet]{
 
 func compareEventSets(a, b *EventSet) int { return cmp.Compare(a.Ordinal, b.Ordinal) }
 
-// pass is the third pass. It gives every slice and instant its set of contexts and adds up what every set costs.
+// costing is the third pass. It computes the set of every slice and instant, and sums the costs of every set.
 type costing struct {
-	problems  *problem.Log
-	contexts  *Catalogue
-	found     *found
-	sets      *Sets
-	opts      Rules
-	evidence  Cursor[Evidence]
-	kinds     []Evidence // of the group
-	entries   Cursor[entry]
-	eventSets *extsort.Sorter[EventSet]
-	costs     *costs
+	problems      *problem.Log
+	contexts      *Catalogue
+	found         *found
+	sets          *Sets
+	opts          Rules
+	evidence      Cursor[Evidence]
+	groupEvidence []Evidence // of the group
+	entries       Cursor[entry]
+	eventSets     *extsort.Sorter[EventSet]
+	costs         *costs
 
-	threads []*thread // by TrackID; nil: nothing was there
-	ranges  []int     // of the group: where the evidence of each occurrence ends in kinds
+	threads []*thread // by TrackID; nil: no events
+	ranges  []int     // end of the evidence of each event of the group in kinds
 	marks   []mark
 	merged  []memberID
-	adding  []memberID // to a set
-	used    Bitset     // sets that something has
-	key     uint8      // for the note of what is stamped now, by index of noteKeys
+	adding  []memberID // members to add to a set
+	used    Bitset     // sets of slices and instants
+	key     uint8      // EventSet.Key of the current event
 	uses    firstUses
 
-	// orders holds for threads with explicit events at this time what was entered when each start came
-	// (attribution.md, rule 1), and ordered these threads in the order of the input.
+	// orders has, for threads with explicit events at the current time, the explicit contexts before each event
+	// (attribution.md, rule 1); ordered lists these threads in input order.
 	orders   map[timeline.TrackID]*history
 	ordered  []timeline.TrackID
-	explicit []Explicit // of what starts
+	explicit []Explicit // result of explicitAt
 }
 
 // thread is a thread in the third pass.
 type thread struct {
 	id       timeline.TrackID
-	spans    bool // it is a track of spans, below which contexts are not shown: each span says its own
+	spans    bool // a track of spans, which has no intervals: each span names its contexts
 	slices   timeline.OpenSlices[slice]
 	active   active
-	explicit []Explicit     // of active
+	explicit []Explicit     // innermost contexts of active
 	current  SetID          // in effect in the innermost slice
-	endless  int            // open slices without end
-	busy     int            // index of the innermost slice that has an end, to which time is charged; -1: none
-	charged  SetID          // in effect in that
-	until    timeline.Nanos // time up to which costs are added up
+	endless  int            // number of open slices without an end
+	busy     int            // index of the innermost slice with an end, to which time is charged; -1: none
+	charged  SetID          // in effect in that slice
+	until    timeline.Nanos // time up to which costs are charged
 	epoch    int
 	account  account
 }
@@ -77,42 +77,42 @@ type slice struct {
 	ordinal  uint64
 	ts       timeline.Nanos
 	event    uint32
-	set      SetID // of the entries of this slice and those around it
-	atStart  SetID // in effect at its start
+	set      SetID // entries of this slice and the enclosing ones
+	atStart  SetID // in effect at the start
 	own      []ownType
 	types    TypeSet // of own
 	epoch    int     // of the states of contexts
-	up       int     // index of the next slice outwards that has an end; -1: none
+	up       int     // index of the next enclosing slice with an end; -1: none
 	category producers.Category
-	costs    bool  // it has an end of its own; one without has no cost, but holds what follows
-	left     bool  // its own time is not asked for
-	endless  bool  // it never ends
-	runs     bool  // it, or a slice around it, runs a script
+	costs    bool  // has an end; slices without an end have no cost, but enclose later ones
+	excluded bool  // not selected by CostOptions.Counts
+	endless  bool  // never ends
+	runs     bool  // runs a script, or an enclosing slice does
 	forced   bool  // style or layout that a script waits for
-	freed    int64 // bytes, by a garbage collection
+	freed    int64 // bytes freed by a garbage collection
 	cpu      cpuTime
 
-	shares    []share        // its own intervals
-	joined    int            // length of shares when some of them were joined last
-	uncounted timeline.Nanos // its own time that has no share
+	shares    []share        // of its own time
+	joined    int            // length of shares after the last joinShares
+	uncounted timeline.Nanos // own time without a share
 }
 
-// ownType marks the types of which an entry starts with the slice.
+// ownType is the type and source of an entry that starts with a slice.
 type ownType struct {
 	typ TypeID
 	via Via
 }
 
-// begins notes that an entry of a type begins with the slice.
+// begins records that an entry of a type starts with the slice.
 func (s *slice) begins(typ TypeID, via Via) {
 	s.own = append(s.own, ownType{typ, via})
 	s.types.Add(typ)
 }
 
-// mark is an explicit event of this time.
+// mark is an explicit event at the current time.
 type mark struct {
 	thread   timeline.TrackID
-	at       int // in the group
+	at       int // index in the group
 	evidence Evidence
 }
 
@@ -127,7 +127,7 @@ func newCosting(f *found, e *Entries, costs *costs, opts Rules) *costing {
 	return s
 }
 
-// run goes through the trace.
+// run processes the trace.
 func (s *costing) run(ctx context.Context) error {
 	if err := s.found.Evidence.Rewind(); err != nil {
 		return err
@@ -145,11 +145,11 @@ func (s *costing) run(ctx context.Context) error {
 	return nil
 }
 
-// group handles everything that happens at one time.
+// group handles all events of one timestamp.
 func (s *costing) group(group []timeline.Head, inOrder bool) error {
 	s.evidence.Group(inOrder)
 	s.entries.Group(inOrder)
-	s.kinds, s.ranges = s.kinds[:0], s.ranges[:0]
+	s.groupEvidence, s.ranges = s.groupEvidence[:0], s.ranges[:0]
 	explicit := false
 	for i := range group {
 		list, err := s.evidence.Of(group[i].Ordinal)
@@ -159,8 +159,8 @@ func (s *costing) group(group []timeline.Head, inOrder bool) error {
 		for k := range list {
 			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit)
 		}
-		s.kinds = append(s.kinds, list...)
-		s.ranges = append(s.ranges, len(s.kinds))
+		s.groupEvidence = append(s.groupEvidence, list...)
+		s.ranges = append(s.ranges, len(s.groupEvidence))
 	}
 	clear(s.orders)
 	s.ordered = s.ordered[:0]
@@ -182,17 +182,17 @@ func (s *costing) group(group []timeline.Head, inOrder bool) error {
 	return nil
 }
 
-// evidenceOf returns the evidence of an occurrence of the group.
+// evidenceOf returns the evidence of an event of the group.
 func (s *costing) evidenceOf(at int) []Evidence {
 	first := 0
 	if at > 0 {
 		first = s.ranges[at-1]
 	}
-	return s.kinds[first:s.ranges[at]]
+	return s.groupEvidence[first:s.ranges[at]]
 }
 
-// orderExplicit finds out which contexts are entered on a thread when each of its starts comes, for threads with explicit
-// events at this time: what is earlier in the input counts, whatever the order in which slices nest.
+// orderExplicit records the history of explicit contexts for threads with explicit events at the current time: the input order
+// of events counts, not the order in which slices nest.
 func (s *costing) orderExplicit(group []timeline.Head) {
 	s.marks = s.marks[:0]
 	for i := range group {
@@ -217,8 +217,8 @@ func (s *costing) orderExplicit(group []timeline.Head) {
 	}
 }
 
-// explicitAt returns the explicit contexts of a thread when something starts; false if the thread's own apply. They are valid until
-// the next call.
+// explicitAt returns the explicit contexts of a thread before an event, and whether they may differ from thread.explicit. They
+// are valid until the next call.
 func (s *costing) explicitAt(w *thread, event uint32) ([]Explicit, bool) {
 	h := s.orders[w.id]
 	if h == nil {
@@ -228,7 +228,7 @@ func (s *costing) explicitAt(w *thread, event uint32) ([]Explicit, bool) {
 	return s.explicit, true
 }
 
-// threadOf returns the thread of an occurrence, 0 if it is unknown.
+// threadOf returns the thread of an event; 0 if it is unknown.
 func (s *costing) threadOf(o *timeline.Head) timeline.TrackID {
 	return cmp.Or(o.Thread, s.found.tracks[o.Track].Thread)
 }
@@ -242,39 +242,38 @@ func (s *costing) thread(id timeline.TrackID) *thread {
 	return w
 }
 
-// occurrence stamps what starts, and begins slices of threads.
+// occurrence computes the set of a slice or instant, and starts slices of threads.
 func (s *costing) occurrence(o *timeline.Head, found []Evidence) error {
 	own, err := s.entries.Of(o.Ordinal)
 	if err != nil {
 		return err
 	}
-	s.key = noteKeyBeside(found)
-	place := &s.found.tracks[o.Track]
-	if place.Place != placeOwn {
-		s.uses.spans(o)
+	s.key = freeNoteKey(found)
+	tr := &s.found.tracks[o.Track]
+	if tr.Place != placeOwn {
+		s.uses.extend(o)
 	}
 	switch {
 	case o.Kind == timeline.ItemEnd:
-		if at, ok := o.ThreadTime.Nanos(); ok && place.Place == PlaceThread {
-			s.thread(place.Thread).usedUntil(o.BeginEvent, at)
+		if at, ok := o.ThreadTime.Nanos(); ok && tr.Place == PlaceThread {
+			s.thread(tr.Thread).usedUntil(o.BeginEvent, at)
 		}
 		return nil
-	case place.Place == placeNone, place.Place == placeOwn, place.Place == placeObjects, place.Place == placeOther:
+	case tr.Place == placeNone, tr.Place == placeOwn, tr.Place == placeObjects, tr.Place == placeOther:
 		return nil
-	case o.Kind == timeline.ItemBegin && place.Place == PlaceThread:
-		return s.begin(o, s.thread(place.Thread), found, own)
-	case place.Place == placeAsync:
-		set := SetID(0)
+	case o.Kind == timeline.ItemBegin && tr.Place == PlaceThread:
+		return s.begin(o, s.thread(tr.Thread), found, own)
+	case tr.Place == placeAsync:
 		s.adding = s.adding[:0]
 		own = s.oneOfEachType(own, o.TS)
 		for i := range own {
 			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
-		set = s.sets.withAll(set, s.adding)
-		if !place.sampled && !place.beside && s.costs.counts(o) {
-			s.costs.async(o, place.process, set)
+		set := s.sets.withAll(0, s.adding)
+		if !tr.sampled && !tr.duplicate && s.costs.counts(o) {
+			s.costs.async(o, tr.process, set)
 		}
-		return s.put(o, set)
+		return s.store(o, set)
 	}
 	thread := s.threadOf(o)
 	if thread == 0 {
@@ -283,8 +282,8 @@ func (s *costing) occurrence(o *timeline.Head, found []Evidence) error {
 	return s.instant(o, s.thread(thread), own)
 }
 
-// put keeps the set of a slice or instant.
-func (s *costing) put(o *timeline.Head, set SetID) error {
+// store adds the set of a slice or instant to the result.
+func (s *costing) store(o *timeline.Head, set SetID) error {
 	if set == 0 {
 		return nil
 	}
@@ -297,8 +296,8 @@ func (s *costing) put(o *timeline.Head, set SetID) error {
 	return s.eventSets.Add(EventSet{Ordinal: o.Ordinal, Event: o.Event, Set: set, Key: s.key})
 }
 
-// instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time
-// (attribution.md, rule 3), whenever the slice around it began.
+// instant computes the set of an instant, on a thread if that is known. Its contexts have the states of its time
+// (attribution.md, rule 3), not of the start of the enclosing slice.
 func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 	set := SetID(0)
 	if w != nil {
@@ -307,7 +306,7 @@ func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 		if innermost, ok := s.explicitAt(w, o.Event); ok {
 			set = s.effective(w, innermost)
 		}
-		if around := w.slices.Innermost(); set != 0 && (around == nil || around.epoch != s.epochAt(w, o.TS)) {
+		if enclosing := w.slices.Innermost(); set != 0 && (enclosing == nil || enclosing.epoch != s.epochAt(w, o.TS)) {
 			set = s.rebind(set, o.TS)
 		}
 	}
@@ -323,17 +322,17 @@ func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 	if w != nil && s.found.tracks[o.Track].Place == PlaceThread && s.costs.counts(o) {
 		s.costs.instant(w.id, set, o.TS)
 	}
-	return s.put(o, set)
+	return s.store(o, set)
 }
 
-// bind makes an entry of what a pass found: the state of the object is that which is valid at a time.
+// bind returns the Member for an entry, with the state of its object at a time.
 func (s *costing) bind(b *entry, ts timeline.Nanos) memberID {
 	return s.sets.Member(Member{
 		Type: b.Type, Via: b.Via, Hops: b.hops, Node: b.Node, Candidates: b.candidates, Snapshot: s.stateOf(b.Node, ts),
 	})
 }
 
-// stateOf returns the snapshot of a context that is valid at a time: its own, or another member's of its node.
+// stateOf returns the snapshot of a context that is valid at a time; 0 if there is none.
 func (s *costing) stateOf(node NodeID, ts timeline.Nanos) SnapshotID {
 	if node == 0 {
 		return 0
@@ -341,7 +340,7 @@ func (s *costing) stateOf(node NodeID, ts timeline.Nanos) SnapshotID {
 	return s.contexts.At(node, ts)
 }
 
-// begin begins a slice of a thread.
+// begin starts a slice of a thread.
 func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []entry) error {
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
@@ -349,7 +348,7 @@ func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []ent
 	next := w.push(s.endOf(w, o))
 	next.ordinal, next.ts, next.event = o.Ordinal, o.TS, o.Event
 	next.epoch = s.epochAt(w, o.TS)
-	next.left = !s.costs.counts(o)
+	next.excluded = !s.costs.counts(o)
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
 	next.atStart = s.effective(w, innermost)
@@ -358,11 +357,11 @@ func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []ent
 		w.current, w.charged = set, set
 		next.up, w.busy = w.busy, w.slices.Len()-1
 		s.costs.begin(w, next)
-		return s.put(o, set)
+		return s.store(o, set)
 	}
 	s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
 	switch {
-	case o.End != timeline.NoTime: // where the next task begins
+	case o.End != timeline.NoTime: // ended at the next task
 	case w.endless < maxEndless:
 		next.endless = true
 		w.endless++
@@ -370,10 +369,10 @@ func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []ent
 		w.slices.Pop()
 	}
 	s.settle(w)
-	return s.put(o, set)
+	return s.store(o, set)
 }
 
-// endOf returns when a slice ends: at the latest with the slice around it.
+// endOf returns the end of a slice: at the latest the end of the enclosing slice.
 func (s *costing) endOf(w *thread, o *timeline.Head) timeline.Nanos {
 	limit := LastTime
 	if n := w.slices.Len(); n > 0 {
@@ -388,7 +387,7 @@ func (s *costing) endOf(w *thread, o *timeline.Head) timeline.Nanos {
 	return min(o.End, limit)
 }
 
-// nest gives a slice the contexts of the slices around it, and its CPU time.
+// nest sets the category, CPU time and other facts of a slice from its evidence and the enclosing slice.
 func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidence) {
 	name := &s.found.names[o.NameID]
 	next.category, next.runs = name.Category, name.Runs
@@ -404,12 +403,12 @@ func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidenc
 	}
 	forcedBy := false
 	if n := w.slices.Len(); n > 1 {
-		around := w.slices.At(n - 2)
+		enclosing := w.slices.At(n - 2)
 		if next.category == producers.CategoryNone {
-			next.category = around.category
+			next.category = enclosing.category
 		}
-		forcedBy = around.runs
-		next.runs = next.runs || around.runs
+		forcedBy = enclosing.runs
+		next.runs = next.runs || enclosing.runs
 	}
 	if next.category == producers.CategoryNone {
 		next.category = producers.CategoryOther
@@ -429,13 +428,13 @@ func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidenc
 	next.forced = forcedBy && (own == producers.CategoryStyle || own == producers.CategoryLayout)
 }
 
-// setOf returns the set of the entries of a slice and those around it.
+// setOf returns the set of the entries of a slice and the enclosing ones.
 func (s *costing) setOf(w *thread, next *slice, own []entry) SetID {
 	n := w.slices.Len()
 	set := SetID(0)
 	if n > 1 {
-		around := w.slices.At(n - 2)
-		if set = around.set; around.epoch != next.epoch {
+		enclosing := w.slices.At(n - 2)
+		if set = enclosing.set; enclosing.epoch != next.epoch {
 			set = s.rebind(set, next.ts)
 		}
 	}
@@ -457,9 +456,9 @@ func (s *costing) setOf(w *thread, next *slice, own []entry) SetID {
 	return s.sets.withAll(set, s.adding)
 }
 
-// oneOfEachType decides between the entries of one type that begin with a slice, in place. Several come of flows into
-// asynchronous slices, and into slices that were cut before: their other entries are complete by then. What the slice says
-// itself and the isolate count more than what flows bring (attribution.md, rule 6), between flows rule 4 decides.
+// oneOfEachType chooses, in place, between entries of one type that start with a slice. There are several if a flow leads into
+// an asynchronous slice, or into a slice that was truncated earlier: then the second pass had already written its entries.
+// Arguments and isolates take precedence over flows (attribution.md, rule 6); rule 4 decides between flows.
 func (s *costing) oneOfEachType(own []entry, ts timeline.Nanos) []entry {
 	out := own[:0]
 	for _, b := range own {
@@ -468,7 +467,7 @@ func (s *costing) oneOfEachType(own []entry, ts timeline.Nanos) []entry {
 		case old == nil:
 			out = append(out, b)
 		case b.Via == ViaFlow && old.Via == ViaFlow:
-			*old = span(s.contexts, s.sets, old, &b, ts)
+			*old = mergeEntries(s.contexts, s.sets, old, &b, ts)
 		case b.Via != ViaFlow || old.Via != ViaArgs && old.Via != ViaIsolate:
 			*old = b
 		}
@@ -476,7 +475,7 @@ func (s *costing) oneOfEachType(own []entry, ts timeline.Nanos) []entry {
 	return out
 }
 
-// trigger keeps the frame in effect when garbage is collected as the one that provoked it (attribution.md, rule 9).
+// trigger makes the frame in effect at a garbage collection its Trigger (attribution.md, rule 9).
 func (s *costing) trigger(next *slice, set SetID) {
 	frame := s.sets.Of(set, TypeFrame)
 	if frame == 0 {
@@ -491,14 +490,14 @@ func (s *costing) trigger(next *slice, set SetID) {
 	s.adding = append(s.adding, s.sets.Member(e))
 }
 
-// rebind returns a set with the states that its contexts have at a time.
+// rebind returns a set with the states of its contexts at a time.
 func (s *costing) rebind(set SetID, ts timeline.Nanos) SetID {
 	changed := false
 	s.merged = s.merged[:0]
 	for _, id := range s.sets.Lists.At(uint32(set)) {
 		e := s.sets.Members[id]
-		if now := s.stateOf(e.Node, ts); now != e.Snapshot {
-			e.Snapshot = now
+		if state := s.stateOf(e.Node, ts); state != e.Snapshot {
+			e.Snapshot = state
 			id, changed = s.sets.Member(e), true
 		}
 		s.merged = append(s.merged, id)
@@ -509,10 +508,10 @@ func (s *costing) rebind(set SetID, ts timeline.Nanos) SetID {
 	if out := s.sets.Set(s.merged); out != 0 {
 		return out
 	}
-	return set // there is no room for another one
+	return set // the table is full
 }
 
-// settle finds out what is in effect on a thread after something has ended or was entered.
+// settle updates the sets in effect on a thread after a slice has ended or an explicit event.
 func (s *costing) settle(w *thread) {
 	w.current = s.effective(w, w.explicit)
 	if w.charged = w.current; w.busy >= 0 && w.busy < w.slices.Len()-1 {
@@ -525,7 +524,7 @@ func (s *costing) effective(w *thread, innermost []Explicit) SetID {
 	return s.effectiveIn(w, w.slices.Len()-1, innermost)
 }
 
-// effectiveIn returns the set in effect in an open slice, by its index, -1 for outside of all.
+// effectiveIn returns the set in effect in an open slice, by its index, or outside of all slices if it is -1.
 func (s *costing) effectiveIn(w *thread, slice int, innermost []Explicit) SetID {
 	set, ts := SetID(0), timeline.Nanos(0)
 	if slice >= 0 {
@@ -546,21 +545,21 @@ func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 	if last < 0 || s.sets.Of(w.slices.At(last).set, t.Type) == 0 {
 		return true
 	}
-	for i := last; i >= below(last); i-- {
-		around := w.slices.At(i)
-		if !around.types.Has(t.Type) {
+	for i := last; i >= searchEnd(last); i-- {
+		enclosing := w.slices.At(i)
+		if !enclosing.types.Has(t.Type) {
 			continue
 		}
-		for _, own := range around.own {
+		for _, own := range enclosing.own {
 			if own.typ == t.Type {
-				return explicitWins(&t.Entered, own.via, around.ts)
+				return explicitWins(&t.Entered, own.via, enclosing.ts)
 			}
 		}
 	}
 	return true
 }
 
-// epochAt returns the number of the epoch of a time, which does not decrease from call to call for a thread.
+// epochAt returns the number of epochs up to a time, which must not decrease from call to call for a thread.
 func (s *costing) epochAt(w *thread, ts timeline.Nanos) int {
 	if rest := s.contexts.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
 		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })
@@ -595,10 +594,10 @@ func (w *thread) push(end timeline.Nanos) *slice {
 	return next
 }
 
-// usedUntil notes the CPU time of the thread at the end of a slice.
+// usedUntil sets the CPU time of a slice from the thread time at its end.
 func (w *thread) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
 	last := w.slices.Len() - 1
-	for i := last; i >= below(last); i-- {
+	for i := last; i >= searchEnd(last); i-- {
 		if s := w.slices.At(i); s.event == beginEvent {
 			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
 				s.cpu.known, s.cpu.used = true, Add(threadTime, -s.cpu.start)
@@ -608,11 +607,11 @@ func (w *thread) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
 	}
 }
 
-// finishRequests returns the requests that were seen, with their sets.
-func (s *costing) finishRequests(seen []sentRequest) []Request {
-	list := make([]Request, len(seen))
-	for i := range seen {
-		r := &seen[i]
+// finishRequests returns the requests with their sets.
+func (s *costing) finishRequests(sent []sentRequest) []Request {
+	list := make([]Request, len(sent))
+	for i := range sent {
+		r := &sent[i]
 		list[i] = Request{ID: s.found.Requests.Ids[i], Start: r.Start, End: r.End, Bytes: r.Bytes, Thread: r.Thread}
 		if r.Bytes < 0 {
 			list[i].Bytes = r.fromData

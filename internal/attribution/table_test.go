@@ -28,7 +28,7 @@ func rowOf(t *tables.Table, id, part string) *tables.Row {
 	return nil
 }
 
-// columnOf returns a column of a table by the ids of the rows, and their parts. Rows that have 0 are left out.
+// columnOf returns the nonzero values of a column by the ids of the rows, and their parts.
 func columnOf(t *tables.Table, value func(*tables.Row) int64) map[string]int64 {
 	out := map[string]int64{}
 	for i := range t.Rows {
@@ -46,8 +46,7 @@ func columnOf(t *tables.Table, value func(*tables.Row) int64) map[string]int64 {
 
 func selfOf(r *tables.Row) int64 { return int64(r.Self) }
 
-// Objects that were deleted keep the name, the class and the parent that they had last; an object of which only its
-// begin and end are known has its class.
+// Deleted objects keep their last name, class and parent; an object that has only a creation and a deletion has its class.
 func TestDeletedObjects(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"O","name":"RenderFrame","ts":0,"pid":1,"tid":1,"id":"0x1","args":{"snapshot":{"url":"http://old.test/"}}}`,
@@ -85,7 +84,7 @@ func TestDeletedObjects(t *testing.T) {
 	}
 }
 
-// An object has a row without cost in the table of its type, and in the tables of all types if it was never entered.
+// An object without cost has a row in the table of its type, and in the tables of all types if it was never entered.
 func TestObjectsWithoutCost(t *testing.T) {
 	object := func(id string) string {
 		return `{"ph":"O","name":"o","ts":0,"pid":1,"tid":1,"id":"` + id + `","args":{"snapshot":{"url":"http://a.test/` + id + `"}}}`
@@ -110,7 +109,7 @@ func TestObjectsWithoutCost(t *testing.T) {
 	}
 }
 
-// inputWork is an input event that is handled by two frames of one page and two threads, and work without a context.
+// inputWork is an input event that two frames of one page handle on two threads, and work without a context.
 func inputWork(t *testing.T) *attributed {
 	t.Helper()
 	const input = `"chrome_latency_info":{"trace_id":5}`
@@ -130,8 +129,8 @@ func inputWork(t *testing.T) *attributed {
 	), attribution.Rules{})
 }
 
-// Contexts share a row by the root of their tree, class, registrable domain, or all of them; what is counted once for a
-// context counts once for a group as well.
+// Contexts can share a row by the root of their tree, class, registrable domain, or all together; what counts once for a context
+// counts once for a group too.
 func TestGroups(t *testing.T) {
 	a := inputWork(t)
 	for _, test := range []struct {
@@ -195,7 +194,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group has the time below it once, also if its contexts stand above each other with others between.
+// A group counts the time below it once, even if its contexts are ancestors of each other.
 func TestGroupTotals(t *testing.T) {
 	object := func(id, class, parent string) string {
 		return `{"ph":"O","name":"` + class + `","ts":0,"pid":1,"tid":1,"id":"` + id + `","args":{"snapshot":{` + parent + `}}}`
@@ -215,7 +214,7 @@ func TestGroupTotals(t *testing.T) {
 	}
 }
 
-// Divided rows keep the columns that can be divided; the others are not there, instead of 0.
+// Divided rows keep the columns that can be divided; the others are missing instead of 0.
 func TestDividedColumns(t *testing.T) {
 	a := inputWork(t)
 	for _, test := range []struct {
@@ -254,7 +253,7 @@ func TestDividedColumns(t *testing.T) {
 	}
 }
 
-// The JSON form of a row can be read again, and has all columns.
+// The JSON form of a row can be parsed, and has all columns.
 func TestRowJSON(t *testing.T) {
 	row := tables.Row{Amounts: tables.Amounts{
 		ID: "i", Name: "n", Part: "p", Class: "c", Parent: "q", Members: []string{"m"}, Self: 1, Total: 2, CPU: 3, WithoutCPU: 4, Slices: 5,
@@ -302,7 +301,7 @@ func TestTrackTypes(t *testing.T) {
 	}
 }
 
-// Contexts of the input whose type is called like a derived one have their own table beside it.
+// A type of the input with the name of a derived type has its own table next to that one.
 func TestDerivedNames(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"Page","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
@@ -323,8 +322,8 @@ func TestDerivedNames(t *testing.T) {
 	}
 }
 
-// A long task belongs to the context with the most self time in it, whatever part of it is unattributed; of several the
-// first. Groups are compared, not their members.
+// A long task belongs to the context with the most self time in it, whatever part of it is unattributed; the first one if several
+// have the same. Groups are compared, not their members.
 func TestLongTasks(t *testing.T) {
 	ms := func(name string, tid, ts, dur int, frame string) string {
 		args := ""
@@ -357,7 +356,7 @@ func TestLongTasks(t *testing.T) {
 	}
 }
 
-// The types of a trace do not depend on the window, and an empty one is known as such.
+// The types of a trace do not depend on the window, and an empty window is recognized.
 func TestEmptyWindow(t *testing.T) {
 	input := events(x("work", 1, 0, `,"args":{"frame":"F1"}`), x("later", 1, 100, ""))
 	for _, test := range []struct {
@@ -394,7 +393,7 @@ func TestParseBy(t *testing.T) {
 	}
 }
 
-// Of every case, whatever its tables are made by, the self times add up to the busy time, and the JSON form has all rows.
+// For every case and all kinds of tables, the self times add up to the busy time, and the JSON form has all rows.
 func TestTablesOfCases(t *testing.T) {
 	root := recording.Path(t, "conformance/contexts/README.md")
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.expected.json"))
@@ -420,7 +419,7 @@ func TestTablesOfCases(t *testing.T) {
 	}
 }
 
-// brokenTable says what is wrong with a table and its JSON form, "" if nothing is.
+// brokenTable describes the error in a table and its JSON form; "" if there is none.
 func brokenTable(table *tables.Table) string {
 	sum, keys := timeline.Nanos(0), map[[2]string]bool{}
 	for i := range table.Rows {
@@ -451,8 +450,8 @@ func brokenTable(table *tables.Table) string {
 	return ""
 }
 
-// A table has no more rows than its limit: what has a context and no row is in one row, and the sums are what they are
-// without limit. Which rows there are does not depend on the memory.
+// A table has no more rows than its limit: contexts beyond it share one row, and the sums are the same as without a limit. The rows
+// do not depend on the memory.
 func TestRowLimit(t *testing.T) {
 	const objects, threads, most = 60, 50, 100
 	list := []string{object("0x0", 0, "")}
@@ -499,13 +498,13 @@ func TestRowLimit(t *testing.T) {
 	}
 }
 
-// Rows that look the same have an order of their own: what has no context comes before a class that is called so.
+// Rows that look the same have a fixed order: unattributed work comes before a class with that name.
 func TestRowsThatLookTheSame(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"N","name":"(unattributed)","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
 		enter("C", "0x1", 1, 0), x("work", 1, 10, ""), x("work", 2, 10, ""),
 	), attribution.Rules{})
-	for range 50 { // maps have another order each time
+	for range 50 { // the order of maps is random
 		rows := a.Table(tables.TableOptions{Type: "C", Group: tables.GroupClass}).Rows
 		if len(rows) != 2 || rows[0].ID != rows[1].ID || rows[0].Self != rows[1].Self || !rows[0].None {
 			t.Fatalf("rows %+v", rows)
@@ -513,7 +512,7 @@ func TestRowsThatLookTheSame(t *testing.T) {
 	}
 }
 
-// Which asynchronous slices have rows of their own where there are too many is the same each time.
+// The choice of asynchronous slices with their own rows, if there are too many, is deterministic.
 func TestRowLimitOfAsyncSlices(t *testing.T) {
 	var list []string
 	for i := range 20 {
@@ -539,7 +538,7 @@ func TestRowLimitOfAsyncSlices(t *testing.T) {
 	}
 }
 
-// Totals of pages take one or two walks up the tree for each cell, however deep that is.
+// Totals of pages need one or two walks up the tree for each cell, however deep that is.
 func TestStepsOfTotals(t *testing.T) {
 	const depth = 150
 	var list []string
@@ -573,7 +572,7 @@ func TestStepsOfTotals(t *testing.T) {
 	}
 }
 
-// Rows that are cut from a table are those that the limit would have left out.
+// Shortening a table removes the rows that a limit would have removed.
 func TestCutRows(t *testing.T) {
 	var list []string
 	for i := range 12 {
@@ -595,7 +594,7 @@ func TestCutRows(t *testing.T) {
 	}
 }
 
-// The costs of a type among the facts about a trace are added up once, however long their texts are.
+// The costs of a type in the attributes of a trace are computed once, however long their texts are.
 func TestLongCostText(t *testing.T) {
 	var list []string
 	for i := range 30 {

@@ -12,15 +12,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxTreeDepth bounds the way from a context to its root, and maxMembers the objects that are one context, whatever the
-// input says.
 const (
 	maxTreeDepth = 200
-	maxMembers   = 64
+	maxMembers   = 64 // objects of one context
 )
 
-// build joins the objects that are one context and makes the tree (attribution.md, The types). Edges are taken in the order in
-// which the input has them; one that would close a circle is left out.
+// build joins the objects that are one context and builds the tree (attribution.md, The types). It adds edges in input order
+// and skips those that would create a cycle.
 func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 	c.logical = make([]NodeID, len(c.Nodes))
 	for i := range c.logical {
@@ -63,30 +61,30 @@ func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 			continue
 		}
 		from := &c.Snapshots[l.from]
-		if growing.closesCircle(from.Node, targets[i]) {
+		if growing.createsCycle(from.Node, targets[i]) {
 			problems.Add(problem.ParentCycle, problem.Position{Event: int64(from.Event), Offset: -1}, c.Nodes[from.Node].Identity.String())
-			growing.put(from.Node, 0)
+			growing.setParent(from.Node, 0)
 			continue
 		}
 		from.parent = targets[i]
-		growing.put(from.Node, targets[i])
+		growing.setParent(from.Node, targets[i])
 	}
 	return c.findEdges(ctx)
 }
 
-// growingTree is the tree as the input goes on.
+// growingTree is the tree after the edges so far.
 type growingTree struct {
 	contexts *Catalogue
 	latest   []NodeID // by NodeID: the parent of every object
-	above    []NodeID // by logical node: the one of its members' parents that counts
+	above    []NodeID // by logical node: the parent of its first member with one
 }
 
 func newGrowingTree(c *Catalogue) *growingTree {
 	return &growingTree{contexts: c, latest: make([]NodeID, len(c.Nodes)), above: make([]NodeID, len(c.Nodes))}
 }
 
-// put gives an object another parent.
-func (g *growingTree) put(node, parent NodeID) {
+// setParent changes the parent of an object.
+func (g *growingTree) setParent(node, parent NodeID) {
 	g.latest[node] = parent
 	logical := g.contexts.LogicalOf(node)
 	g.above[logical] = 0
@@ -98,8 +96,8 @@ func (g *growingTree) put(node, parent NodeID) {
 	}
 }
 
-// closesCircle reports whether an object would be above itself with this parent.
-func (g *growingTree) closesCircle(from, parent NodeID) bool {
+// createsCycle reports whether an object would be its own ancestor with this parent.
+func (g *growingTree) createsCycle(from, parent NodeID) bool {
 	self, n := g.contexts.LogicalOf(from), g.contexts.LogicalOf(parent)
 	for range maxTreeDepth {
 		if n == self {
@@ -109,10 +107,10 @@ func (g *growingTree) closesCircle(from, parent NodeID) bool {
 			return false
 		}
 	}
-	return true // deeper than any tree may be
+	return true // the tree would be too deep
 }
 
-// join makes two objects members of one logical node, unless that has too many.
+// join makes two objects members of one logical node. It reports false if the node would have too many.
 func (c *Catalogue) join(a, b NodeID) bool {
 	a, b = c.rootOf(a), c.rootOf(b)
 	if a == b {
@@ -137,7 +135,7 @@ func (c *Catalogue) rootOf(n NodeID) NodeID {
 	return n
 }
 
-// before is the order of the members of a logical node: first the members in the main process, then by pid and id.
+// before is the order of the members of a logical node: those in the main process first, then by pid and id.
 func (c *Catalogue) before(a, b NodeID) bool {
 	x, y := &c.Nodes[a], &c.Nodes[b]
 	if main := c.isMain[x.Process]; main != c.isMain[y.Process] {
@@ -152,7 +150,7 @@ func (c *Catalogue) before(a, b NodeID) bool {
 	return x.Scope < y.Scope
 }
 
-// findMembers makes logical point to the representatives, and lists the members of those that have several.
+// findMembers sets c.logical to the representatives, and c.members for nodes with several members.
 func (c *Catalogue) findMembers() {
 	for i := range c.logical {
 		n := NodeID(i)
@@ -195,7 +193,7 @@ func (c *Catalogue) LogicalOf(n NodeID) NodeID {
 	return n
 }
 
-// Parent returns the logical node above a logical node at a time, 0 for a root.
+// Parent returns the parent of a logical node at a time; 0 for a root.
 func (c *Catalogue) Parent(logical NodeID, ts timeline.Nanos) NodeID {
 	if above := c.above.at(logical); above != 0 {
 		return above
@@ -208,10 +206,10 @@ func (c *Catalogue) Parent(logical NodeID, ts timeline.Nanos) NodeID {
 	return isolate
 }
 
-// nodeMap is a node for each node, by NodeID; it may be shorter than the list of these.
+// nodeMap maps nodes to nodes, by NodeID; it may be shorter than the list of nodes.
 type nodeMap []NodeID
 
-// at returns the node of a node; 0 if it has none.
+// at returns the value for a node; 0 if there is none.
 func (m nodeMap) at(n NodeID) NodeID {
 	if int(n) < len(m) {
 		return m[n]
@@ -219,7 +217,7 @@ func (m nodeMap) at(n NodeID) NodeID {
 	return 0
 }
 
-// ownParent is parent as the snapshots say it, without isolates.
+// ownParent returns the parent from the snapshots, without isolates.
 func (c *Catalogue) ownParent(logical NodeID, ts timeline.Nanos) NodeID {
 	if int(logical) >= len(c.edges) {
 		return 0
@@ -228,13 +226,13 @@ func (c *Catalogue) ownParent(logical NodeID, ts timeline.Nanos) NodeID {
 	return parent
 }
 
-// edge says what is above a logical node from some time on.
+// edge is the parent of a logical node from a time on.
 type edge struct {
 	from   timeline.Nanos
 	parent NodeID
 }
 
-// edgeAt returns what is above a logical node at a time, and the time around it in which it stays the same. The first edge counts
+// edgeAt returns the parent at a time, and the period around it in which the parent does not change. The first edge applies
 // from the start of time.
 func edgeAt(edges []edge, ts timeline.Nanos) (parent NodeID, since, until timeline.Nanos) {
 	if len(edges) == 0 {
@@ -254,17 +252,17 @@ func edgeAt(edges []edge, ts timeline.Nanos) (parent NodeID, since, until timeli
 	return edges[i].parent, since, until
 }
 
-// memberEdge is an edge of one member of a logical node, as its snapshots say it.
+// memberEdge is an edge from the snapshots of one member of a logical node.
 type memberEdge struct {
 	edge
 	member int
 }
 
-// findEdges finds for every logical node what is above it at every time: the parent of its first member that has one.
+// findEdges finds the parents of every logical node over time: the parent of its first member with one.
 func (c *Catalogue) findEdges(ctx context.Context) error {
 	c.edges = make([][]edge, len(c.Nodes))
 	var changes []memberEdge
-	var parents []NodeID // of the members
+	var parents []NodeID // by member
 	for i := range c.Nodes {
 		if i%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -285,7 +283,7 @@ func (c *Catalogue) findEdges(ctx context.Context) error {
 			if k+1 < len(changes) && changes[k+1].from == ch.from {
 				continue
 			}
-			list = appendEdge(list, edge{ch.from, c.LogicalOf(firstParent(parents))})
+			list = appendEdge(list, edge{ch.from, c.LogicalOf(cmp.Or(parents...))})
 		}
 		c.edges[logical] = list
 		c.treeChanges = c.treeChanges || len(list) > 1
@@ -293,8 +291,8 @@ func (c *Catalogue) findEdges(ctx context.Context) error {
 	return nil
 }
 
-// memberEdges appends the parents of all members over time, none if they never have one. At lastTime each has the last
-// that is known.
+// memberEdges appends the parents of all members over time; nothing if there are none. At LastTime each member has its last
+// known parent.
 func (c *Catalogue) memberEdges(changes []memberEdge, members []NodeID) []memberEdge {
 	any := false
 	for i, m := range members {
@@ -315,7 +313,7 @@ func (c *Catalogue) memberEdges(changes []memberEdge, members []NodeID) []member
 	return changes
 }
 
-// appendEdge appends an edge unless it is like the one before; one of the same time it replaces.
+// appendEdge appends an edge unless it has the same parent as the last one; it replaces an edge of the same time.
 func appendEdge(list []edge, e edge) []edge {
 	last := &list[len(list)-1]
 	switch {
@@ -327,17 +325,7 @@ func appendEdge(list []edge, e edge) []edge {
 	return list
 }
 
-// firstParent returns the first parent that there is, 0 if there is none.
-func firstParent(parents []NodeID) NodeID {
-	for _, p := range parents {
-		if p != 0 {
-			return p
-		}
-	}
-	return 0
-}
-
-// chainSpan returns the time around ts in which nothing changes about what is above a logical node.
+// chainSpan returns the period around ts in which the ancestors of a logical node do not change.
 func (c *Catalogue) chainSpan(logical NodeID, ts timeline.Nanos) (since, until timeline.Nanos) {
 	since, until = math.MinInt64, LastTime
 	for _, n := range c.Ancestors(logical, ts) {
@@ -349,8 +337,8 @@ func (c *Catalogue) chainSpan(logical NodeID, ts timeline.Nanos) (since, until t
 	return since, until
 }
 
-// plantIsolates puts isolates into the tree (attribution.md, rule 9): above the frames that run in them, below what was
-// above these. A logical node of several frames runs in the isolate of the one that was seen first.
+// plantIsolates inserts isolates into the tree (attribution.md, rule 9): between the frames that run in them and the parents
+// of these. A logical node of several frames runs in the isolate of the first one.
 func (c *Catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
 	if len(frames) == 0 {
 		return nil
@@ -364,7 +352,7 @@ func (c *Catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID)
 		}
 	}
 	slices.Sort(order)
-	common := map[NodeID]NodeID{} // of every isolate: the common ancestor of what was above its frames
+	common := map[NodeID]NodeID{} // by isolate: the common ancestor of the parents of its frames
 	for i, frame := range order {
 		if i%(1<<10) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -386,13 +374,13 @@ func (c *Catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID)
 	return nil
 }
 
-// Ancestors returns a logical node and all above it. The result is valid until the next call.
+// Ancestors returns a logical node and its ancestors. The result is valid until the next call.
 func (c *Catalogue) Ancestors(logical NodeID, ts timeline.Nanos) []NodeID {
 	c.chain = c.appendAncestors(c.chain[:0], logical, ts)
 	return c.chain
 }
 
-// appendAncestors appends a logical node and all above it, and marks them as visited by this walk.
+// appendAncestors appends a logical node and its ancestors, and marks them as visited by this walk.
 func (c *Catalogue) appendAncestors(chain []NodeID, logical NodeID, ts timeline.Nanos) []NodeID {
 	c.Walks++
 	for n := logical; n != 0 && len(chain) < maxTreeDepth; n = c.Parent(n, ts) {
@@ -400,7 +388,7 @@ func (c *Catalogue) appendAncestors(chain []NodeID, logical NodeID, ts timeline.
 			c.visited = append(c.visited, make([]uint32, len(c.Nodes)-len(c.visited))...)
 		}
 		if c.visited[n] == c.Walks {
-			break // edges of different times can form a circle
+			break // edges of different times can form a cycle
 		}
 		c.visited[n] = c.Walks
 		chain = append(chain, n)
@@ -408,7 +396,7 @@ func (c *Catalogue) appendAncestors(chain []NodeID, logical NodeID, ts timeline.
 	return chain
 }
 
-// isAncestor reports whether a logical node is another one or above it.
+// isAncestor reports whether two logical nodes are the same or the first is an ancestor of the second.
 func (c *Catalogue) isAncestor(above, below NodeID, ts timeline.Nanos) bool {
 	if above == below {
 		return true
@@ -419,7 +407,8 @@ func (c *Catalogue) isAncestor(above, below NodeID, ts timeline.Nanos) bool {
 	return slices.Contains(c.Ancestors(below, ts), above)
 }
 
-// commonAncestor returns the lowest logical node that is above both nodes, or one of them; 0 if their roots differ, or either is 0.
+// commonAncestor returns the lowest common ancestor of two logical nodes, which may be one of them; 0 if their roots differ or
+// either is 0.
 func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	if a == b || a == 0 || b == 0 {
 		return min(a, b)
@@ -434,8 +423,7 @@ func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	return 0
 }
 
-// PageOf returns the root of a context's tree. For a frame it is the outermost frame: isolates, which are above frames, are roots
-// only for other contexts.
+// PageOf returns the outermost frame among a context and its ancestors; the root of its tree if there is none.
 func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	page, root := NodeID(0), node
 	for _, n := range c.Ancestors(node, ts) {
@@ -447,7 +435,7 @@ func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	return cmp.Or(page, root)
 }
 
-// UrlOf returns the url of a context as it was last, "" if it has none.
+// UrlOf returns the last known url of a context; "" if there is none.
 func (c *Catalogue) UrlOf(node NodeID) string {
 	if n := &c.Nodes[node]; n.Scope == scopeScript {
 		return n.ID

@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The tables of contexts have limits. What has no room is counted, what is there is found still.
+// The tables of contexts have limits. What exceeds them is counted, and stored contexts can still be found.
 func TestTableLimits(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), maxIDText)
-	table := newCatalogue(For(Full))
+	table := newCatalogue(LimitsFor(Full))
 	first := table.nodeOf("scope", long, 1)
 	for i := range MaxTableSize/maxIDText + 100 {
 		table.nodeOf("scope", append(fmt.Appendf(nil, "%d-", i), long...), 1)
@@ -31,7 +31,7 @@ func TestTableLimits(t *testing.T) {
 		t.Errorf("a scope that is too long made node %d", n)
 	}
 
-	table = newCatalogue(For(Full))
+	table = newCatalogue(LimitsFor(Full))
 	for i := range MaxNodes + 10 {
 		table.nodeOf("", fmt.Append(nil, i), 1)
 	}
@@ -47,9 +47,9 @@ func TestTableLimits(t *testing.T) {
 	}
 }
 
-// Objects that begin and end very often and have no snapshot are put in order in one go.
+// Objects with very many creations and deletions and no snapshot are processed in linear time.
 func TestObjectsWithoutSnapshots(t *testing.T) {
-	c := newCatalogue(For(Full))
+	c := newCatalogue(LimitsFor(Full))
 	n := c.nodeOf("ptr", []byte("0x1"), 1)
 	c.Nodes[n].Context = true
 	const lives = maxSnapshots / 4
@@ -64,9 +64,9 @@ func TestObjectsWithoutSnapshots(t *testing.T) {
 	}
 }
 
-// Building the tree ends when its context does.
+// Building the tree stops when its context is cancelled.
 func TestTreeIsCancelled(t *testing.T) {
-	c := newCatalogue(For(Full))
+	c := newCatalogue(LimitsFor(Full))
 	for i := range 10 {
 		n := c.nodeOf("ptr", fmt.Append(nil, i), 1)
 		c.refer(c.addState(Snapshot{Node: n, change: changed}), reference{Scope: "ptr", Id: "0", process: 1}, false)
@@ -79,10 +79,10 @@ func TestTreeIsCancelled(t *testing.T) {
 	}
 }
 
-// Of the objects that are one context, the one of a main process comes first, whichever browser it is the main process of.
+// Among the objects of one context, the one in a main process comes first, of whichever browser.
 func TestMembersOfMainProcessesFirst(t *testing.T) {
 	const browsers, frames = 1 << 10, 500
-	c := newCatalogue(For(Full))
+	c := newCatalogue(LimitsFor(Full))
 	for i := range browsers {
 		c.mainPIDs[fmt.Sprint("input", i)] = int64(1_000_000 + i)
 	}

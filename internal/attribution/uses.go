@@ -4,16 +4,16 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firstUses says when each context is in effect first, and from when to when the trace has slices and instants at all: what
-// is added to it lies within.
+// firstUses records the first time at which each context is in effect, and the period in which the trace has slices and
+// instants: additions must be inside it.
 type firstUses struct {
 	any         bool
 	First, last timeline.Nanos
 	at          []timeline.Nanos // by logical node; NoTime: never
 }
 
-// spans takes note of a slice or instant; they come in the order of time.
-func (u *firstUses) spans(o *timeline.Head) {
+// extend extends the period for a slice or instant. Calls are in time order.
+func (u *firstUses) extend(o *timeline.Head) {
 	if !u.any {
 		u.any, u.First, u.last = true, o.TS, o.TS
 	}
@@ -23,7 +23,7 @@ func (u *firstUses) spans(o *timeline.Head) {
 	}
 }
 
-// add notes that a context is in effect at a time, unless it was before.
+// add records that a context is in effect at a time, unless it was in effect before.
 func (u *firstUses) add(node NodeID, ts timeline.Nanos) {
 	for int(node) >= len(u.at) {
 		u.at = append(u.at, timeline.NoTime)
@@ -33,7 +33,7 @@ func (u *firstUses) add(node NodeID, ts timeline.Nanos) {
 	}
 }
 
-// Of returns when a context is in effect first; false if it never is.
+// Of returns the first time at which a context is in effect; false if it never is.
 func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 	if int(node) >= len(u.at) || u.at[node] == timeline.NoTime {
 		return 0, false
@@ -41,24 +41,23 @@ func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 	return u.at[node], true
 }
 
-// Within returns the time of the trace that is nearest to a time.
-func (u *firstUses) Within(ts timeline.Nanos) timeline.Nanos { return max(u.First, min(ts, u.last)) }
+// Clamp clamps a time to the period of the trace.
+func (u *firstUses) Clamp(ts timeline.Nanos) timeline.Nanos { return max(u.First, min(ts, u.last)) }
 
-// Apart moves times that are sorted and lie within a trace so that no two are the same, as far as there is room: each to the
-// first time that is free, and back as far as the trace ends. All of them, and the trace's ends, are multiples of a unit, and stay
-// so unless there is no room: packets of a trace may count in it. It returns the number of rows that are needed: of rows
-// beside each other, number i is on row i modulo that.
-func (u *firstUses) Apart(times []timeline.Nanos, unit timeline.Nanos) (rows int) {
+// Spread changes sorted times in the period of the trace so that all differ: each moves to the next free time, or back at the
+// end of the trace. Times stay multiples of the unit, because packets may count in it, unless the period has too few. If it is
+// too short even for single nanoseconds, several rows are needed: time i is on row i modulo rows.
+func (u *firstUses) Spread(times []timeline.Nanos, unit timeline.Nanos) (rows int) {
 	if len(times) == 0 {
 		return 1
 	}
 	rows = 1
-	room := uint64(u.last-u.First)/uint64(unit) + 1
-	if uint64(len(times)) > room {
-		unit, room = 1, uint64(u.last-u.First)+1
+	free := uint64(u.last-u.First)/uint64(unit) + 1
+	if uint64(len(times)) > free {
+		unit, free = 1, uint64(u.last-u.First)+1
 	}
-	if uint64(len(times)) > room {
-		rows = (len(times) + int(room) - 1) / int(room)
+	if uint64(len(times)) > free {
+		rows = (len(times) + int(free) - 1) / int(free)
 	}
 	for row := range min(rows, len(times)) {
 		next := u.First

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The result is the same with any number of workers and any memory: also where records are on disk while another goroutine
-// reads them, and where more happens at one time than is read ahead, or than can be held.
+// The result is the same with any number of workers and any memory: also if records are on disk while another goroutine reads them,
+// and if one timestamp has more events than are read ahead or fit the memory.
 func TestWorkers(t *testing.T) {
 	list := []string{object("0x1", 0, "")}
 	for i := range 6000 {
@@ -50,7 +50,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// checkSame compares the stamps and tables of two attributions.
+// checkSame compares the sets and tables of two attributions.
 func checkSame(t *testing.T, how string, a, b *attributed) {
 	t.Helper()
 	text := func(a *attributed) map[int]string {

@@ -1,8 +1,8 @@
-// Package cellwidth measures texts in columns of a terminal, so that tables stay aligned whatever script their names are
-// in. Chinese, Japanese and Korean characters and emoji take two columns, combining marks none.
+// Package cellwidth measures texts in columns of a terminal, so that tables are aligned in any script. Chinese, Japanese and
+// Korean characters and emoji have two columns, combining marks none.
 //
 // The widths follow Unicode's property East_Asian_Width (UAX #11): W and F are wide. Characters of ambiguous width
-// count as narrow, as terminals show them outside of East Asian locales. What terminals disagree about is not modelled:
+// are narrow, as in terminals outside East Asian locales. Features on which terminals disagree are not modelled:
 // a sequence of emoji that is joined to one picture counts as its parts.
 package cellwidth
 
@@ -20,10 +20,10 @@ func Of(text string) int {
 	return n
 }
 
-// Left returns a text with blanks after it, which fill it up to so many columns.
+// Left pads a text with trailing blanks to a number of columns.
 func Left(text string, columns int) string { return text + blanks(columns-Of(text)) }
 
-// Right pads a text with leading blanks to so many columns.
+// Right pads a text with leading blanks to a number of columns.
 func Right(text string, columns int) string { return blanks(columns-Of(text)) + text }
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
@@ -33,7 +33,7 @@ const softHyphen = '\u00AD' // a format character that terminals show
 func ofRune(r rune) int {
 	switch {
 	case r < 0x300:
-		return 1 // nearly all there is
+		return 1 // fast path for nearly all characters
 	case unicode.In(r, unicode.Mn, unicode.Me), unicode.Is(unicode.Cf, r) && r != softHyphen, medialJamo(r):
 		return 0
 	case unicode.Is(wide, r):

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The widths are from Unicode's EastAsianWidth.txt (W, F: 2), of marks 0.
+// The widths are from Unicode's EastAsianWidth.txt (W, F: 2); marks have 0.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -21,7 +21,7 @@ func TestOf(t *testing.T) {
 		{"한국어", 6},
 		{"\u1112\u1161\u11ab", 2}, // the same syllable as its three parts
 		{"größe", 5},
-		{"gro\u0308ße", 5}, // with the mark as a character of its own
+		{"gro\u0308ße", 5}, // the mark is a separate character
 		{"\u20dd", 0},      // enclosing mark
 		{"a\u200bb", 2},    // no width
 		{"co\u00adop", 5},  // soft hyphen
@@ -53,7 +53,7 @@ func TestPad(t *testing.T) {
 	}
 }
 
-// Whole scripts, so that a range that is missing in the table shows.
+// Whole scripts, to detect ranges that are missing in the table.
 func TestScripts(t *testing.T) {
 	for name, columns := range map[string]int{"Han": 2, "Hiragana": 2, "Yi": 2, "Bopomofo": 2, "Tangut": 2, "Latin": 1, "Cyrillic": 1, "Arabic": 1} {
 		table := unicode.Scripts[name]

@@ -10,10 +10,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// A Candidate is a word that a shell may complete to.
+// A Candidate is a possible completion.
 type Candidate struct{ Text, About string }
 
-// Texts of candidates that ask the shell for names of files or folders.
+// Texts of candidates that make the shell complete file or folder names.
 const (
 	Files   = ":files"
 	Folders = ":dirs"
@@ -27,18 +27,18 @@ func Words(names ...string) (list []Candidate) {
 	return list
 }
 
-// Vocabulary is what a program knows of the words after its commands. words are the arguments of the command so far, without flags.
+// Vocabulary provides the completions of a program's commands. words are the arguments of the command so far, without flags.
 type Vocabulary interface {
 	// Flags returns the flags that can follow.
 	Flags(command *cli.Command, words []string) []cli.Flag
-	// Values returns what the value of a flag can be.
+	// Values returns the possible values of a flag.
 	Values(command *cli.Command, words []string, flag cli.Flag) []Candidate
-	// Arguments returns what the next argument can be.
+	// Arguments returns the possible next arguments.
 	Arguments(command *cli.Command, words []string) []Candidate
 }
 
-// Complete answers the completion script of a shell. Its arguments are :CURRENT WORD…, with the word under the cursor and those before it. The
-// answer is one candidate a line, with a tab and what it means after it.
+// Complete answers the completion script of a shell. Its arguments are :CURRENT WORD…, the word at the cursor and those before
+// it. It prints one candidate on a line, followed by a tab and a description.
 func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
 	if len(args) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
 	return err
 }
 
-// joinedWords puts together what bash takes apart: --format=perfetto has three words there.
+// joinedWords joins words that bash splits: it passes --format=perfetto as three words.
 func joinedWords(before []string, current string) []string {
 	var words []string
 	for _, word := range append(slices.Clone(before), current) {
@@ -71,11 +71,11 @@ func joinedWords(before []string, current string) []string {
 	return words
 }
 
-// Candidates returns what the last of the words may become.
+// Candidates returns the completions of the last word.
 func Candidates(app *cli.App, words []string, v Vocabulary) []Candidate {
 	before, current := words[:len(words)-1], words[len(words)-1]
 	command, commands := (*cli.Command)(nil), app.Commands
-	var others []string // those that are not flags
+	var others []string // words that are not flags
 	needsValue := cli.Flag(nil)
 	for _, word := range before {
 		switch {
@@ -110,7 +110,7 @@ func Candidates(app *cli.App, words []string, v Vocabulary) []Candidate {
 	return matching(v.Arguments(command, others), current)
 }
 
-// values returns what the value of a flag can be; of a flag that cannot follow, nothing.
+// values returns the possible values of a flag; nothing if the flag is not allowed here.
 func values(command *cli.Command, others []string, flag cli.Flag, v Vocabulary) []Candidate {
 	if !slices.Contains(v.Flags(command, others), flag) {
 		return nil
@@ -118,7 +118,7 @@ func values(command *cli.Command, others []string, flag cli.Flag, v Vocabulary) 
 	return v.Values(command, others, flag)
 }
 
-// valueCandidates returns what --flag=VALUE may become.
+// valueCandidates returns the completions of --flag=VALUE.
 func valueCandidates(command *cli.Command, others []string, current string, v Vocabulary) (list []Candidate) {
 	name, value, _ := strings.Cut(current, "=")
 	flag := FindFlag(command.Flags, name)

@@ -10,13 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
-// Width is the width of help texts where the terminal's is not known.
+// Width is the width of help texts if the terminal's is unknown.
 const Width = 100
 
-// minText is the narrowest column of text: narrower terminals wrap it themselves.
+// minText is the minimum width for which Wrap wraps text; narrower terminals wrap it themselves.
 const minText = 20
 
-// A help is a help text in the making.
+// A help builds a help text.
 type help struct {
 	strings.Builder
 	width   int
@@ -36,7 +36,7 @@ func AppHelp(app *cli.App, width int, heading func(string) string) string {
 	return h.String()
 }
 
-// CommandHelp returns the help of a command, whose name is the whole one: "weft probes list".
+// CommandHelp returns the help of a command. name is its full name: "weft probes list".
 func CommandHelp(command *cli.Command, name string, width int, heading func(string) string) string {
 	h := &help{width: width, heading: heading}
 	h.section("NAME", name+" - "+command.Usage)
@@ -57,7 +57,7 @@ func CommandHelp(command *cli.Command, name string, width int, heading func(stri
 
 func (h *help) title(text string) { h.WriteString(h.heading(text) + "\n") }
 
-// section writes a text below its title, indented; nothing if there is no text.
+// section writes a text indented below its title; nothing if the text is empty.
 func (h *help) section(title, text string) {
 	if text == "" {
 		return
@@ -88,7 +88,7 @@ func (h *help) commands(commands []*cli.Command) {
 	h.WriteByte('\n')
 }
 
-// flags lists flags, their texts below each other and wrapped.
+// flags lists flags, with aligned and wrapped texts.
 func (h *help) flags(flags []cli.Flag) {
 	width := 0
 	for _, f := range flags {
@@ -102,8 +102,8 @@ func (h *help) flags(flags []cli.Flag) {
 	}
 }
 
-// Wrap returns a line with a text after a head, and what does not fit the width below the start of the text. Where there is hardly room for
-// a text, the terminal wraps it.
+// Wrap returns a head followed by a text that is wrapped at a width and indented below its start. If the width is less than minText,
+// it does not wrap the text.
 func Wrap(head, text string, width int) string {
 	indent := cellwidth.Of(head)
 	if width-indent < minText {
@@ -130,22 +130,22 @@ func Wrap(head, text string, width int) string {
 	return b.String()
 }
 
-// flagTexts returns the names of a flag with what its value is called, and what it does.
+// flagTexts returns the names of a flag with the name of its value, and its description.
 func flagTexts(f cli.Flag) (names, text string) {
 	names, text, _ = strings.Cut(cli.FlagStringer(f), "\t")
 	return repeated.ReplaceAllString(names, ""), text
 }
 
-// repeated matches the second time that package cli writes a flag, because it may be repeated.
+// repeated matches the second occurrence of a flag that package cli writes if the flag may be repeated.
 var repeated = regexp.MustCompile(` \[ --.* \]$`)
 
-// flagGroup are flags below one title; "": flags without a title.
+// flagGroup is a group of flags with a title, which may be empty.
 type flagGroup struct {
 	title string
 	flags []cli.Flag
 }
 
-// flagGroups returns the flags of a command by their titles, in their order; those without a title come first.
+// flagGroups groups the flags of a command by title, in their order; those without a title come first.
 func flagGroups(flags []cli.Flag) (groups []flagGroup) {
 	groups = []flagGroup{{}}
 	at := map[string]int{"": 0}

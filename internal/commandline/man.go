@@ -8,12 +8,12 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// A Page is what a manual page has beside the commands of a program.
+// A Page is the content of a manual page other than the commands.
 type Page struct {
 	Version     string
-	Exits       [][2]string // exit codes and what they mean
-	Environment [][2]string // variables and what they do
-	Examples    [][2]string // what people want, and the command for it
+	Exits       [][2]string // exit codes and their meaning
+	Environment [][2]string // variables and their effect
+	Examples    [][2]string // purposes and their command
 	SeeAlso     string
 }
 
@@ -55,11 +55,11 @@ type roff struct{ bytes.Buffer }
 
 func (p *roff) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
 
-// line writes a line of text. Nothing in it is markup.
+// line writes a line of text without markup.
 func (p *roff) line(text string) { fmt.Fprintln(p, roffText(text)) }
 
-// roffText escapes what roff would take for markup, and characters beyond ASCII, which it reads in no encoding that is certain. A minus stays
-// one, so that it can be searched for and copied.
+// roffText escapes markup, and characters beyond ASCII, because the encoding that roff expects is uncertain. It keeps a minus as a
+// minus, so that it can be searched and copied.
 func roffText(text string) string {
 	var b strings.Builder
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -80,20 +80,20 @@ func roffText(text string) string {
 	return b.String()
 }
 
-// tagged writes a term in bold and, indented below, what is said about it.
+// tagged writes a term in bold and its description indented below.
 func (p *roff) tagged(term, text string) {
 	fmt.Fprintf(p, ".TP\n\\fB%s\\fR\n", roffText(term))
 	p.line(text)
 }
 
-// synopsis writes lines that say how a command is called.
+// synopsis writes lines with the syntax of a command.
 func (p *roff) synopsis(lines string) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		fmt.Fprintf(p, ".br\n\\fB%s\\fR\n", roffText(line))
 	}
 }
 
-// preformatted writes lines as they are.
+// preformatted writes lines without filling.
 func (p *roff) preformatted(lines []string) {
 	fmt.Fprint(p, ".RS 4\n.nf\n")
 	for _, line := range lines {
@@ -102,29 +102,29 @@ func (p *roff) preformatted(lines []string) {
 	fmt.Fprint(p, ".fi\n.RE\n")
 }
 
-// text writes a description: paragraphs, and lines that are indented, which stay as they are.
+// text writes a description: paragraphs, and indented lines, which are preformatted.
 func (p *roff) text(description string) {
 	for block := range strings.SplitSeq(strings.TrimSpace("\n"+description), "\n\n") {
 		fmt.Fprintln(p, ".PP")
-		var asIs []string
+		var indented []string
 		for line := range strings.SplitSeq(block, "\n") {
 			if rest, ok := strings.CutPrefix(line, "   "); ok {
-				asIs = append(asIs, rest)
+				indented = append(indented, rest)
 				continue
 			}
-			if asIs != nil {
-				p.preformatted(asIs)
-				asIs = nil
+			if indented != nil {
+				p.preformatted(indented)
+				indented = nil
 			}
 			p.line(line)
 		}
-		if asIs != nil {
-			p.preformatted(asIs)
+		if indented != nil {
+			p.preformatted(indented)
 		}
 	}
 }
 
-// command writes what there is about a command and those below it.
+// command writes the documentation of a command and its subcommands.
 func (p *roff) command(parent string, c *cli.Command) {
 	name := parent + " " + c.Name
 	fmt.Fprintf(p, ".SS %s\n", roffText(name))

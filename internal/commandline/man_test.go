@@ -2,7 +2,7 @@ package commandline
 
 import "testing"
 
-// What roff would take for markup is text.
+// Markup of roff is escaped.
 func TestRoffText(t *testing.T) {
 	for text, want := range map[string]string{
 		".SH x": `\&.SH x`, "'x": `\&'x`, `a\b`: `a\eb`, "a-b.c": `a\-b.c`, "…": `\[u2026]`, "": "",

@@ -11,21 +11,21 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 )
 
-// A Call is a command line that was understood.
+// A Call is a parsed command line.
 type Call struct {
-	// Args are for cli.App.Run, which stops to look for flags at the first other argument: "weft convert a --force" is
-	// "weft convert --force -- a" there.
+	// Args are for cli.App.Run, which does not recognize flags after the first other argument: "weft convert a --force" becomes
+	// "weft convert --force -- a".
 	Args []string
-	// Help is set if help is requested, whatever else is there: for Command, or for the program if it is nil.
+	// Help is set if help is requested for Command, or for the program if that is nil; it overrides everything else.
 	Help    bool
-	Version bool // the version is asked for
+	Version bool // the version is requested
 	Command *cli.Command
-	Words   []string // after the names of program and command, as they were given
+	Words   []string // the words after the command, unchanged
 }
 
-// Parse reads a command line, whose first word is the name of the program. gone are flags that no longer exist or have another name, and
-// what to say about them.
-func Parse(app *cli.App, args []string, gone map[string]string) (*Call, error) {
+// Parse parses a command line, whose first word is the name of the program. removed has the messages for flags that were removed or
+// renamed.
+func Parse(app *cli.App, args []string, removed map[string]string) (*Call, error) {
 	first := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
 	if first == 0 {
 		first = len(args)
@@ -50,7 +50,7 @@ func Parse(app *cli.App, args []string, gone map[string]string) (*Call, error) {
 		return call, nil
 	}
 	call.Words = words
-	p := parser{flags: call.Command.Flags, rest: words, gone: gone}
+	p := parser{flags: call.Command.Flags, rest: words, removed: removed}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Parse(app *cli.App, args []string, gone map[string]string) (*Call, error) {
 	return call, nil
 }
 
-// FindCommand returns the command of a name, nil if there is none.
+// FindCommand returns the command with a name; nil if there is none.
 func FindCommand(commands []*cli.Command, name string) *cli.Command {
 	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(name) })
 	if i < 0 {
@@ -68,7 +68,7 @@ func FindCommand(commands []*cli.Command, name string) *cli.Command {
 	return commands[i]
 }
 
-// appFlags reads the flags before the command, which has most of them.
+// appFlags reads the flags before the command. Most flags belong after it.
 func (c *Call) appFlags(app *cli.App, args []string) error {
 	own := []cli.Flag{cli.HelpFlag, cli.VersionFlag}
 	for _, arg := range args {
@@ -92,18 +92,18 @@ func (c *Call) appFlags(app *cli.App, args []string) error {
 	return nil
 }
 
-// A parser divides the words after a command into flags and other arguments.
+// A parser separates the words after a command into flags and other arguments.
 type parser struct {
 	flags       []cli.Flag
 	rest        []string
-	gone        map[string]string
+	removed     map[string]string
 	set, others []string
 	help        bool
 }
 
 func (p *parser) parse() error {
 	for len(p.rest) > 0 && !p.help {
-		arg := p.take()
+		arg := p.next()
 		switch {
 		case arg == "--":
 			p.others, p.rest = append(p.others, p.rest...), nil
@@ -118,8 +118,8 @@ func (p *parser) parse() error {
 	return nil
 }
 
-// take returns the next word.
-func (p *parser) take() string {
+// next returns the next word.
+func (p *parser) next() string {
 	arg := p.rest[0]
 	p.rest = p.rest[1:]
 	return arg
@@ -138,7 +138,7 @@ func (p *parser) flag(arg string) error {
 		short := shortFlags(p.flags, arg)
 		p.set = append(p.set, short...)
 		if short == nil {
-			return unknownFlag(arg, p.flags, p.gone)
+			return unknownFlag(arg, p.flags, p.removed)
 		}
 		return nil
 	}
@@ -153,41 +153,41 @@ func (p *parser) flag(arg string) error {
 	if len(p.rest) == 0 {
 		return Usagef("flag %s needs a value", arg)
 	}
-	value = p.take()
+	value = p.next()
 	p.set = append(p.set, value)
 	if _, isList := flag.(*ListFlag); isList {
 		for len(p.rest) > 0 && !isFlag(p.rest[0]) {
-			p.set = append(p.set, arg, p.take())
+			p.set = append(p.set, arg, p.next())
 		}
 	}
 	return checkValue(flag, name, value)
 }
 
-// checkValue returns a UsageError if a flag cannot have a value.
+// checkValue returns a UsageError if the value of a flag is invalid.
 func checkValue(flag cli.Flag, name, value string) (err error) {
-	what := ""
+	message := ""
 	switch flag := flag.(type) {
 	case *cli.IntFlag:
 		_, err = strconv.ParseInt(value, 0, 64)
-		what = "is not an integer"
+		message = "is not an integer"
 	case *cli.DurationFlag:
 		_, err = time.ParseDuration(value)
-		what = "is not a duration; write, for example, 500ms"
+		message = "is not a duration; write, for example, 500ms"
 	case *cli.BoolFlag:
 		_, err = strconv.ParseBool(value)
-		what = "is not allowed; this flag takes no value"
+		message = "is not allowed; this flag takes no value"
 	case *OptionalFlag:
 		if _, isBool := strconv.ParseBool(value); isBool != nil && !slices.Contains(flag.Values, value) {
 			return Usagef("%s: %q is not a valid value", name, value)
 		}
 	}
 	if err != nil {
-		return Usagef("--%s: %q %s", strings.TrimLeft(name, "-"), value, what)
+		return Usagef("--%s: %q %s", strings.TrimLeft(name, "-"), value, message)
 	}
 	return nil
 }
 
-// shortFlags takes short flags without values apart that stand together: -fq is -f -q. It is nil if one of them is not such a flag.
+// shortFlags splits combined short flags: -fq is -f -q. It returns nil if one of them is not a short flag without a value.
 func shortFlags(flags []cli.Flag, arg string) (short []string) {
 	if strings.HasPrefix(arg, "--") || len(arg) < 3 {
 		return nil
@@ -202,7 +202,7 @@ func shortFlags(flags []cli.Flag, arg string) (short []string) {
 	return short
 }
 
-// flagName returns the name in a word that is a flag.
+// flagName returns the name of the flag in a word.
 func flagName(arg string) string {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	return name
@@ -217,10 +217,10 @@ func FindFlag(flags []cli.Flag, arg string) cli.Flag {
 	return flags[i]
 }
 
-// unknownFlag is the mistake of naming a flag that there is not.
-func unknownFlag(arg string, flags []cli.Flag, gone map[string]string) error {
+// unknownFlag returns the UsageError for an unknown flag.
+func unknownFlag(arg string, flags []cli.Flag, removed map[string]string) error {
 	name := flagName(arg)
-	if text, ok := gone[name]; ok {
+	if text, ok := removed[name]; ok {
 		return &UsageError{text}
 	}
 	var names []string

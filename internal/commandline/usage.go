@@ -1,8 +1,7 @@
-// Package commandline reads the command line of a program with the commands of package cli, and shows what is known about
-// them: help, candidates for the completion of a shell, the manual page. All of that comes from the one list of commands and flags. Flags
-// may come before and after arguments.
+// Package commandline parses the command line of a program with the commands of package cli, and generates help, shell completions
+// and the manual page from the same list of commands and flags. Flags may come before and after arguments.
 //
-// What does not live here: the commands themselves, and what a flag of one of them means (cmd/weft).
+// What does not live here: the commands and the meaning of their flags (cmd/weft).
 package commandline
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 )
 
-// UsageError is a mistake in the command line.
+// UsageError is an error in the command line.
 type UsageError struct{ Message string }
 
 // Error implements error.
@@ -23,7 +22,7 @@ func (e *UsageError) Error() string { return e.Message }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// UnknownValue is the mistake of giving a flag a value that it does not have; what says what its values are.
+// UnknownValue returns the UsageError for an invalid value of a flag. what is the noun for its values.
 func UnknownValue(flag, what, value string, values ...string) error {
 	return Usagef("--%s: %v", flag, suggest.Unknown(what, value, values))
 }
@@ -45,10 +44,10 @@ func Exclusive(c *cli.Context, flags ...string) error {
 	return Usagef("%s and %s cannot be combined", strings.Join(all[:last], ", "), all[last])
 }
 
-// An OptionalFlag is a flag whose value can be left out: --strict or --strict=all.
+// An OptionalFlag is a flag with an optional value: --strict or --strict=all.
 type OptionalFlag struct {
 	cli.GenericFlag
-	Values []string // that can be given
+	Values []string // the possible values
 }
 
 // TakesValue returns false: the next word is not the value.
@@ -57,7 +56,7 @@ func (*OptionalFlag) TakesValue() bool { return false }
 // A ListFlag is a flag whose values are all words up to the next flag.
 type ListFlag struct{ cli.StringSliceFlag }
 
-// dashed is a flag as it is written.
+// dashed returns the name of a flag with its dashes.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name

@@ -1,17 +1,16 @@
-// Package compare says what changed between two groups of recordings: of each function, slice name, context, category or thread
-// how much time it took before and after, and whether the difference is more than recordings of the same thing differ among
-// themselves.
+// Package compare finds the changes between two groups of recordings: the time of each function, slice name, context, category or
+// thread before and after, and whether the difference is larger than the variation inside the groups.
 //
-// A Comparison takes in one recording after the other, which can be closed then: SumUp reduces each to Sums, a time and a count for
-// each Key. Keys are names, never ids, since another recording has other ids; docs/reports.md says what is compared with what.
-// Comparison.Result makes the rows.
+// SumUp reduces a recording, which can then be closed, to Sums: a time and a count for each Key. Keys are names, never ids, because
+// ids differ between recordings; docs/reports.md defines the keys. A Comparison collects the Sums, and Comparison.Result makes the
+// rows.
 //
-// What is compared is the median of each group. Whether a difference is noise says the Mann–Whitney U test (ranktest.go), and,
-// because it is asked of many rows at once, the procedure of Benjamini and Hochberg: of the rows that are called slower or faster at most
-// the share Alpha is expected to be so by chance. The answers have a bound that depends on how many recordings there are: with up
-// to three in each group no difference is significant at Alpha, and then Result says so (Result.Testable) rather than anything about noise.
+// A row compares the medians of both groups. The Mann–Whitney U test (ranktest.go) decides whether a difference is noise. Because
+// there are many rows, the procedure of Benjamini and Hochberg limits the expected share of rows that are called slower or faster
+// by chance to Alpha. The smallest possible p-value depends on the number of recordings: with up to three in each group no
+// difference is significant at Alpha, which Result.Testable reports.
 //
-// What does not live here: reading recordings and printing (cmd/weft), and summing up itself (packages report and attribution).
+// What does not live here: reading recordings and printing (cmd/weft), and computing sums (packages report and attribution).
 package compare
 
 import (
@@ -23,42 +22,42 @@ import (
 	"unique"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Alpha bounds two chances. Above this p-value a row is noise. Of the rows that are called slower or faster, it is the share that
-// is expected to be so by chance (the false discovery rate).
+// Alpha is the significance level for the p-value of a row, and the false discovery rate among the rows that are called slower or
+// faster.
 const Alpha = 0.05
 
 // Side is one of the two groups of recordings.
 type Side uint8
 
-// The sides of a comparison.
 const (
 	Base Side = iota
 	New
-	sides
+	sideCount
 )
 
-// Key is what rows of two recordings have in common.
+// Key identifies a row in all recordings.
 type Key struct {
 	Kind     string // the kind of slices, or the type of contexts; "" for functions, categories and threads
 	Name     string
-	Location string             // of functions: the file
-	Depth    int                // of calls: the number of those around
-	Caller   unique.Handle[Key] // zero: nothing calls it
+	Location string             // for functions: the file
+	Depth    int                // for calls: the number of callers
+	Caller   unique.Handle[Key] // for calls; zero: none
 }
 
-// Value is what one recording has of a key.
+// Value is the time and count of a key in one recording.
 type Value struct {
-	Time  timeline.Nanos // without what is inside and counts itself; of calls with what they call
+	Time  timeline.Nanos // self time; for calls including callees
 	Count int64          // of slices or samples
-	Own   timeline.Nanos // of calls: time without what they call
+	Own   timeline.Nanos // for calls: time without callees
 
-	Line, Column int64 // of calls: where the function is in its file; 0: not known
+	Line, Column int64 // for calls: position of the function in its file; 0: unknown
 }
 
-// add adds as far as numbers go.
+// add adds and saturates; negative numbers count as 0.
 func (v *Value) add(more Value) {
 	v.Time += min(max(more.Time, 0), math.MaxInt64-v.Time)
 	v.Count += min(max(more.Count, 0), math.MaxInt64-v.Count)
@@ -70,18 +69,18 @@ func (v *Value) add(more Value) {
 
 // Sums are the values of one recording.
 type Sums struct {
-	Length timeline.Nanos // of the recording, or of what is selected of it
+	Length timeline.Nanos // of the recording, or of the selected part
 	Values map[Key]Value
-	// Others is the number of slices, samples or contexts that are in no key of their own, because there are too many.
+	// Others is the number of slices, samples or contexts without their own key because there are too many.
 	Others int64
 	// Lost is how many times data of the recording is missing; see verdict.Lost. The caller sets it.
 	Lost uint64
 }
 
-// Others is the name of a key of what has none of its own, because there are too many.
+// Others is the name of the key for the rest if there are too many keys.
 const Others = "(others)"
 
-// The limits of what a Comparison keeps.
+// Limits of a Comparison.
 const (
 	maxKeys   = 1 << 17
 	maxValues = 1 << 22 // keys multiplied by recordings
@@ -95,18 +94,18 @@ type Recording struct {
 	Lost   uint64         `json:"lost,omitempty"` // how many times data is missing
 }
 
-// Comparison is a comparison to which recordings are added.
+// Comparison collects the recordings of a comparison.
 type Comparison struct {
-	recordings [sides][]Recording
+	recordings [sideCount][]Recording
 	expected   int
-	rows       map[Key]*[sides][]Value
+	rows       map[Key]*[sideCount][]Value
 	text       int
 	others     int64
 }
 
-// NewComparison returns a comparison of so many recordings, of both sides.
+// NewComparison returns a comparison of the given number of recordings, on both sides together.
 func NewComparison(recordings int) *Comparison {
-	return &Comparison{expected: max(recordings, 1), rows: map[Key]*[sides][]Value{}}
+	return &Comparison{expected: max(recordings, 1), rows: map[Key]*[sideCount][]Value{}}
 }
 
 // Add adds a recording.
@@ -118,7 +117,7 @@ func (c *Comparison) Add(side Side, name string, s *Sums) {
 	for k := range s.Values {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(a, b Key) int { // the most time first: those have rows of their own
+	slices.SortFunc(keys, func(a, b Key) int { // the longest first, so that they get their own rows
 		return cmp.Or(cmp.Compare(s.Values[b].Time, s.Values[a].Time), compareKeys(a, b))
 	})
 	for _, k := range keys {
@@ -133,8 +132,9 @@ func (c *Comparison) Add(side Side, name string, s *Sums) {
 	}
 }
 
-// row returns the values of a key, or of all others if there are too many; nil: it is a call whose time counts for its caller alone.
-func (c *Comparison) row(k Key) *[sides][]Value {
+// row returns the values of a key, or of Others if there are too many; nil for a call beyond the limit, whose time counts only for
+// its caller.
+func (c *Comparison) row(k Key) *[sideCount][]Value {
 	if row := c.rows[k]; row != nil {
 		return row
 	}
@@ -151,7 +151,7 @@ func (c *Comparison) row(k Key) *[sides][]Value {
 		}
 	}
 	c.text += k.size()
-	row := &[sides][]Value{}
+	row := &[sideCount][]Value{}
 	c.rows[k] = row
 	return row
 }
@@ -166,14 +166,14 @@ func compareKeys(a, b Key) int {
 	return compareKeys(a.Caller.Value(), b.Caller.Value())
 }
 
-// Verdict says what became of a key.
+// Verdict is the result for a row.
 type Verdict uint8
 
 // The verdicts, in the order of rows.
 const (
-	Slower    Verdict = iota // significantly, among all rows that were tested
-	Faster                   // likewise
-	Undecided                // too few recordings to tell a change from noise, or from what chance makes of so many rows
+	Slower    Verdict = iota // significant among all tested rows
+	Faster                   // significant among all tested rows
+	Undecided                // too few recordings to distinguish a change from chance among so many rows
 	Noise                    // recordings of one side differ as much
 	Equal                    // all recordings have the same values
 )
@@ -186,59 +186,59 @@ func (v Verdict) String() string { return verdicts[v] }
 // MarshalText returns String.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Row is the comparison of one key. Times are per recording, or what Options.PerSecond says.
+// Row is the comparison of one key. Times are per recording, or per second with Options.PerSecond.
 type Row struct {
 	Kind     string `json:"kind,omitempty"`
 	Name     string `json:"name"`
 	Location string `json:"location,omitempty"`
-	Depth    int    `json:"depth,omitempty"` // of calls: the number of functions around
+	Depth    int    `json:"depth,omitempty"` // for calls: the number of callers
 	key      Key
 
-	// Of calls: the median times without what they call, by Side, and where the function is, in the last recording that says so.
-	Own          [sides]timeline.Nanos `json:"-"`
-	Line, Column int64                 `json:"-"`
+	// For calls: the median times without callees, by Side, and the position of the function in the last recording that has it.
+	Own          [sideCount]timeline.Nanos `json:"-"`
+	Line, Column int64                     `json:"-"`
 
-	// The times and counts of all recordings, in their order; 0 where a recording has nothing of the key.
+	// The times and counts of all recordings, in order; 0 if a recording does not have the key.
 	Base       []timeline.Nanos `json:"base_ns"`
 	New        []timeline.Nanos `json:"new_ns"`
 	BaseCounts []int64          `json:"base_counts"`
 	NewCounts  []int64          `json:"new_counts"`
 
-	BaseMedian timeline.Nanos `json:"base_median_ns"` // of two in the middle the mean, rounded down
+	BaseMedian timeline.Nanos `json:"base_median_ns"` // for an even number the mean of the middle two, rounded down
 	NewMedian  timeline.Nanos `json:"new_median_ns"`
 	Change     timeline.Nanos `json:"change_ns"` // of the medians
-	Ratio      *float64       `json:"ratio"`     // of the change to the base's median: 0.1 is 10 % more; nil if that is 0
+	Ratio      *float64       `json:"ratio"`     // Change / BaseMedian: 0.1 is 10 % more; nil if BaseMedian is 0
 	P          *float64       `json:"p"`         // nil if there are too few recordings, or all values are equal
-	Q          *float64       `json:"q"`         // P adjusted for the number of rows, as Benjamini and Hochberg do; nil with P
+	Q          *float64       `json:"q"`         // P adjusted for the number of rows by Benjamini and Hochberg; nil with P
 	Verdict    Verdict        `json:"verdict"`
-	Only       string         `json:"only,omitempty"` // "base" or "new" if the other side has nothing of the key
+	Only       string         `json:"only,omitempty"` // "base" or "new" if the other side does not have the key
 }
 
-// Options say how a Result is made.
+// Options are the options of Comparison.Result.
 type Options struct {
-	// PerSecond divides times and counts by the length of their recording: they are per second of it. Counts are rounded down.
+	// PerSecond divides times and counts by the length of their recording in seconds. Counts are rounded down.
 	PerSecond bool
 }
 
-// Result is what changed.
+// Result is the result of a comparison.
 type Result struct {
 	Base, New []Recording
-	Rows      []Row // significant ones first, the largest change first
-	// Smallest is the smallest p-value that so many recordings allow. Testable is whether it is below Alpha: otherwise no
-	// difference can be called significant.
+	Rows      []Row // see compareRows
+	// Smallest is the smallest p-value that is possible with this number of recordings. Testable is set if it is below Alpha;
+	// otherwise no difference can be significant.
 	Smallest float64
 	Testable bool
 	// Tested is the number of rows with a p-value.
 	Tested int
-	// Enough is the number of recordings of each side from which on a row can be slower or faster that is the only one to change of so
-	// many. Few is set if there are too few for any difference.
+	// Enough is the number of recordings of each side that is sufficient to find a change of a single row. Few is set if there are
+	// fewer.
 	Enough int
 	Few    bool
-	Counts [Equal + 1]int // rows by verdict
-	Others int64          // slices, samples and names that are in rows called Others
+	Counts [Equal + 1]int // number of rows by verdict
+	Others int64          // number of slices, samples and names in rows called Others
 }
 
-// Result compares what was added. Both sides have at least one recording.
+// Result compares the recordings. Both sides must have at least one.
 func (c *Comparison) Result(opts Options) *Result {
 	r := &Result{Base: c.recordings[Base], New: c.recordings[New], Others: c.others, Rows: make([]Row, 0, len(c.rows))}
 	test := newRankTester(len(r.Base), len(r.New))
@@ -265,7 +265,7 @@ func (c *Comparison) Result(opts Options) *Result {
 	return r
 }
 
-// Advice says how many recordings it takes to show a change; "" where there are as many.
+// Advice returns a sentence with the number of recordings that is sufficient; "" if there are enough.
 func (r *Result) Advice() string {
 	if !r.Few {
 		return ""
@@ -273,8 +273,8 @@ func (r *Result) Advice() string {
 	return fmt.Sprintf("Record each version at least %d times: fewer cannot show that one of %d rows changed.", r.Enough, r.compared())
 }
 
-// compared is the number of rows among which a change is to be found: of so few recordings that there is no test, all rows, since those
-// that are equal may differ in the next recording.
+// compared returns the number of rows that are compared: without a test all rows, because equal ones may differ in the next
+// recording.
 func (r *Result) compared() int {
 	if r.Testable {
 		return r.Tested
@@ -282,11 +282,11 @@ func (r *Result) compared() int {
 	return len(r.Rows)
 }
 
-// adjust finds the adjusted p-values of all rows, and leaves undecided what is significant alone but not among so many rows.
+// adjust computes the adjusted p-values of all rows. Rows that are significant alone, but not among so many rows, become Undecided.
 //
-// The rule is Benjamini and Hochberg's (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then none is
-// larger than those after it. It needs no independence beyond what times of one recording have (Benjamini and Yekutieli 2001: positive
-// dependence).
+// The rule is Benjamini and Hochberg's (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then
+// limited to the smallest of the following ones. It does not require independence; the positive dependence of times in one
+// recording is sufficient (Benjamini and Yekutieli 2001).
 func (r *Result) adjust() {
 	var tested []*Row
 	for i := range r.Rows {
@@ -307,10 +307,10 @@ func (r *Result) adjust() {
 	}
 }
 
-// maxEnough bounds the search for Result.Enough. No comparison has as many rows as need more recordings.
+// maxEnough bounds the search for Result.Enough. It is sufficient for any number of rows.
 const maxEnough = 25
 
-// enough returns the number of recordings of each side from which on one of so many rows can be significant.
+// enough returns the number of recordings of each side with which one of the rows can be significant.
 func enough(rows int) int {
 	n := 1
 	for n < maxEnough && newRankTester(n, n).Smallest()*float64(rows) >= Alpha {
@@ -319,21 +319,16 @@ func enough(rows int) int {
 	return n
 }
 
-// compareRows orders rows: those that changed, those that may have, noise, and those that are equal; in each the largest change
-// first, and last what is not work of its own: asynchronous slices, which overlap, and what has no context.
+// compareRows sorts rows by verdict, slower and faster together, then by size of the change, largest first. Asynchronous slices,
+// which overlap, and unattributed work come last for each verdict.
 func compareRows(a, b Row) int {
-	last := func(r *Row) int {
-		if r.Async() || r.Name == Unattributed {
-			return 1
-		}
-		return 0
-	}
+	last := func(r *Row) bool { return r.Async() || r.Name == Unattributed }
 	group := func(r *Row) Verdict { return max(r.Verdict, Faster) }
-	return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(last(&a), last(&b)), cmp.Compare(b.Size(), a.Size()), cmp.Compare(b.Longest(), a.Longest()),
+	return cmp.Or(cmp.Compare(group(&a), group(&b)), table.FalseFirst(last(&a), last(&b)), cmp.Compare(b.Size(), a.Size()), cmp.Compare(b.Longest(), a.Longest()),
 		compareKeys(a.key, b.key))
 }
 
-// values returns the values of all recordings of a side, of own times the median.
+// values returns the times and counts of all recordings of a side, and the median of own times.
 func (o *Options) values(values []Value, recordings []Recording) (times []timeline.Nanos, counts []int64, own timeline.Nanos) {
 	times, counts = make([]timeline.Nanos, len(recordings)), make([]int64, len(recordings))
 	owns := make([]timeline.Nanos, len(recordings))
@@ -348,7 +343,7 @@ func (o *Options) values(values []Value, recordings []Recording) (times []timeli
 	return times, counts, median(owns)
 }
 
-// perSecond divides a number that is not negative by a length, rounded down, up to the largest there is. Nothing happens in no time.
+// perSecond divides a nonnegative number by a length, rounded down; it saturates, and returns 0 if the length is 0.
 func perSecond[T ~int64](n T, length timeline.Nanos) T {
 	if length <= 0 {
 		return 0
@@ -396,10 +391,10 @@ func (r *Row) judge(testable bool, test *rankTester) {
 	}
 }
 
-// Size is how much a row changed, up or down.
+// Size returns the absolute change.
 func (r *Row) Size() timeline.Nanos { return max(r.Change, -r.Change) }
 
-// Longest is the median of the side that takes longer.
+// Longest returns the larger median.
 func (r *Row) Longest() timeline.Nanos { return max(r.BaseMedian, r.NewMedian) }
 
 // limits returns the smallest and the largest time of any recording.
@@ -415,7 +410,7 @@ func nanosToInts(times []timeline.Nanos) []int64 {
 	return out
 }
 
-// median returns the value in the middle, of two the mean, rounded down. No value is negative.
+// median returns the median of nonnegative values; for an even number the mean of the middle two, rounded down.
 func median[T ~int64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -423,14 +418,14 @@ func median[T ~int64](values []T) T {
 	return low + (high-low)/2
 }
 
-// Limit is how much slower something may become.
+// Limit bounds the increase of a row.
 type Limit struct {
 	Millionths int64          // of the base's median
-	Least      timeline.Nanos // what takes less on both sides may change as it likes
+	Least      timeline.Nanos // rows whose medians are below this are ignored
 }
 
-// Over reports whether a row is slower than a limit allows: its medians are, and that is significant. Where the test cannot
-// decide, all recordings of the new side have to be slower than all of the base.
+// Over reports whether a row exceeds a limit: the increase of its median does, and is significant. If the test cannot decide, all
+// recordings of the new side must be slower than all of the base.
 func (r *Row) Over(l Limit) bool {
 	if r.Verdict == Undecided && slices.Min(r.New) <= slices.Max(r.Base) || r.Verdict != Undecided && r.Verdict != Slower {
 		return false
@@ -443,7 +438,7 @@ func (r *Row) Over(l Limit) bool {
 	return changeHigh > limitHigh || changeHigh == limitHigh && changeLow > limitLow
 }
 
-// Async reports whether a row is of slices on tracks of their own, which overlap.
+// Async reports whether a row has asynchronous slices, which overlap.
 func (r *Row) Async() bool { return r.Kind == report.AsyncSlices.String() }
 
 // BaseCount returns the median count of the base.

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sumsOf are the sums of a recording of one second in which each name took a time.
+// sumsOf returns the sums of a recording of one second with a time for each name.
 func sumsOf(times map[string]timeline.Nanos) *Sums {
 	s := &Sums{Length: 1e9, Values: map[Key]Value{}}
 	for name, t := range times {
@@ -21,7 +21,7 @@ func sumsOf(times map[string]timeline.Nanos) *Sums {
 	return s
 }
 
-// compared compares recordings that have one time for each name.
+// compared compares recordings with one time for each name.
 func compared(base, fresh map[string][]timeline.Nanos, opts Options) *Result {
 	c := NewComparison(8)
 	for side, all := range []map[string][]timeline.Nanos{base, fresh} {
@@ -49,8 +49,8 @@ func find(t *testing.T, r *Result, name string) *Row {
 	return &r.Rows[i]
 }
 
-// Four recordings of each side, with p-values worked out by hand: of the 70 ways to divide eight recordings, those whose U is as
-// far from 8.
+// Four recordings of each side, with p-values computed by hand from the 70 ways to divide eight recordings: the share whose U is at
+// least as far from 8.
 func TestRows(t *testing.T) {
 	r := compared(map[string][]timeline.Nanos{
 		"slower": {10, 12, 11, 13}, "faster": {20, 22, 21, 23}, "noise": {30, 40, 35, 45}, "equal": {5, 5, 5, 5}, "gone": {7, 7, 7, 7},
@@ -69,7 +69,7 @@ func TestRows(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name             string
-		base, new        timeline.Nanos // medians of two in the middle
+		base, new        timeline.Nanos // means of the middle two
 		change           timeline.Nanos
 		ratio, p         float64 // -1: none
 		verdict          Verdict
@@ -114,8 +114,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Of many rows, one that is significant alone is not: chance makes as much of them. A limit then asks that all recordings of the two
-// sides are apart. More recordings decide.
+// Among many rows, one that is significant alone is undecided, because chance has the same effect. Then a limit requires that all
+// recordings of the two sides are separated. More recordings decide.
 func TestManyRows(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, test := range []struct {
@@ -149,7 +149,7 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
-// The adjusted p-values of ten rows, worked out by hand: m/i times each, and none larger than those after it.
+// The adjusted p-values of ten rows, computed by hand: each multiplied by m/i, and none larger than the following ones.
 func TestAdjust(t *testing.T) {
 	ps := []float64{0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.9}
 	want := []float64{0.01, 0.04, 0.084, 0.084, 0.084, 0.1, 0.74 / 7, 2.12 / 9, 2.12 / 9, 0.9}
@@ -177,7 +177,7 @@ func near(got *float64, want float64) bool {
 	return math.Abs(*got-want) < 1e-12
 }
 
-// With too few recordings nothing is called significant. A limit then asks that all recordings of the two sides are apart.
+// With too few recordings nothing is significant. Then a limit requires that all recordings of the two sides are separated.
 func TestTooFewRecordings(t *testing.T) {
 	one := compared(map[string][]timeline.Nanos{"a": {100}, "b": {100}, "c": {100}, "d": {100}},
 		map[string][]timeline.Nanos{"a": {110}, "b": {111}, "c": {100}, "d": {90}}, Options{})
@@ -203,7 +203,7 @@ func TestTooFewRecordings(t *testing.T) {
 	}
 }
 
-// Per second, a recording of twice the length with twice the time is the same.
+// Per second, a recording of twice the length with twice the time is equal.
 func TestPerSecond(t *testing.T) {
 	c := NewComparison(2)
 	c.Add(Base, "short", &Sums{Length: 2e9, Values: map[Key]Value{{Name: "a"}: {Time: 300, Count: 4, Own: 100}}})
@@ -225,7 +225,7 @@ func TestPerSecond(t *testing.T) {
 	}
 }
 
-// Sums that no number holds stay at the largest one, and limits are compared exactly.
+// Sums saturate, and limits are compared exactly.
 func TestLargeNumbers(t *testing.T) {
 	c := NewComparison(2)
 	c.Add(Base, "a", &Sums{Values: map[Key]Value{{Name: "x"}: {Time: math.MaxInt64 - 1, Count: math.MaxInt64}}})
@@ -239,7 +239,7 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// Names beyond the limit share a row, and the result says so.
+// Names beyond the limit share a row, and the result reports that.
 func TestManyNames(t *testing.T) {
 	c := NewComparison(maxValues / 10) // 10 rows
 	s := &Sums{Values: map[Key]Value{}}
@@ -252,7 +252,7 @@ func TestManyNames(t *testing.T) {
 	if len(r.Rows) != 11 || r.Others != 180 {
 		t.Errorf("%d rows, %d others", len(r.Rows), r.Others)
 	}
-	// The ten largest have rows of their own, 91 to 100; the others are 1 + … + 90.
+	// The ten largest have their own rows, 91 to 100; the others are 1 + … + 90.
 	if row := find(t, r, Others); row.BaseMedian != 90*91/2 || row.Verdict != Equal {
 		t.Errorf("others: %+v", row)
 	}

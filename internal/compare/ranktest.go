@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -8,39 +9,38 @@ import (
 // maxExactRanks is the number of measurements of both groups up to which p-values are exact.
 const maxExactRanks = 40
 
-// maxKept bounds the distributions that a rankTester keeps.
-const maxKept = 1024
+// maxCached bounds the number of distributions that a rankTester caches.
+const maxCached = 1024
 
-// rankTester is the Mann–Whitney U test, which is also called the Wilcoxon rank-sum test: how often do two groups of
-// measurements differ as much as they do if it is chance which measurement is in which group?
+// rankTester is the Mann–Whitney U test, also called Wilcoxon rank-sum test: if measurements were assigned to two groups at random,
+// how often would the groups differ at least as much as they do?
 //
-// It compares ranks, so that it assumes nothing about how measurements are distributed, and one measurement that went wrong
-// cannot decide. Values that are equal share the mean of their ranks (midranks).
+// It compares ranks, so it makes no assumption about the distribution of measurements and is robust against outliers. Equal values
+// share the mean of their ranks (midranks).
 //
-// The p-value of up to maxExactRanks measurements is exact, with ties as well: every division of the measurements into two groups
-// of these sizes is as likely as any other, and the share of those counts whose rank sum is as far from its mean as the
-// observed one, to either side. Sums are counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and
-// rank tests", Statistical Software Newsletter 12 (1986): the number of ways to choose k of the first i ranks with sum s is
-// that without the i-th plus that with it. More measurements are compared with a normal distribution of the same mean and
-// variance, with the correction for ties and that for continuity of E. L. Lehmann, "Nonparametrics: Statistical Methods Based on
-// Ranks" (1975), section 1.4.
+// The p-value of up to maxExactRanks measurements is exact, also with ties: it is the share of all divisions of the measurements into
+// two groups of these sizes whose rank sum is at least as far from its mean as the observed one, in either direction. Sums are
+// counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software Newsletter
+// 12 (1986): the number of ways to choose k of the first i ranks with sum s is the number without the i-th plus the number with it.
+// More measurements are compared with a normal distribution of the same mean and variance, with corrections for ties and
+// continuity, as in E. L. Lehmann, "Nonparametrics: Statistical Methods Based on Ranks" (1975), section 1.4.
 //
-// rankTester tests groups of two sizes. The zero rankTester is not usable. It keeps distributions for use again, so it is not safe for concurrent use.
+// A rankTester tests groups of two given sizes. The zero rankTester is not usable. It caches distributions and is not safe for
+// concurrent use.
 type rankTester struct {
 	first, all int
-	kept       map[string][]float64
+	cache      map[string][]float64
 
-	order []int // for use again
+	order []int // buffers
 	ranks []int
 }
 
-// newRankTester returns what tests a group of first measurements against one of second. Both are at least 1.
+// newRankTester returns a tester for groups of the given sizes, which must be at least 1.
 func newRankTester(first, second int) *rankTester {
-	return &rankTester{first: first, all: first + second, kept: map[string][]float64{}}
+	return &rankTester{first: first, all: first + second, cache: map[string][]float64{}}
 }
 
-// Smallest returns the smallest p-value that the sizes of the groups allow: for measurements of which all of one group are
-// larger than all of the other.
+// Smallest returns the smallest p-value that is possible with these sizes: the groups do not overlap.
 func (t *rankTester) Smallest() float64 {
 	values := make([]int64, t.all)
 	for i := range values {
@@ -49,8 +49,8 @@ func (t *rankTester) Smallest() float64 {
 	return t.P(values[:t.first], values[t.first:])
 }
 
-// P returns the two-sided p-value: the probability that chance alone gives a difference as large as between the two groups, or
-// larger. The groups have the sizes of newRankTester.
+// P returns the two-sided p-value: the probability that a difference at least as large as between the two groups occurs by chance.
+// The groups must have the sizes of newRankTester.
 func (t *rankTester) P(first, second []int64) float64 {
 	sum, tied := t.rank(first, second)
 	if tied == cube(t.all) {
@@ -60,18 +60,18 @@ func (t *rankTester) P(first, second []int64) float64 {
 	if t.all > maxExactRanks {
 		return t.approximate(distance, tied)
 	}
-	as, all := 0.0, 0.0 // integers
+	extreme, all := 0.0, 0.0 // integers
 	for s, n := range t.distribution() {
 		all += n
 		if math.Abs(float64(s-t.first*(t.all+1))) >= distance {
-			as += n
+			extreme += n
 		}
 	}
-	return as / all
+	return extreme / all
 }
 
-// rank finds the ranks of all values, sorted and doubled, so that the mean of two ranks is an integer. It returns the sum of the
-// ranks of the first group, and the sum of n³−n over all sets of n equal values.
+// rank computes the sorted ranks of all values, doubled so that midranks are integers. It returns the sum of the ranks of the first
+// group, and the sum of n³−n over all sets of n equal values.
 func (t *rankTester) rank(first, second []int64) (sum, tied int) {
 	at := func(i int) int64 {
 		if i < len(first) {
@@ -83,15 +83,7 @@ func (t *rankTester) rank(first, second []int64) (sum, tied int) {
 	for i := range t.all {
 		t.order = append(t.order, i)
 	}
-	slices.SortFunc(t.order, func(a, b int) int {
-		if at(a) < at(b) {
-			return -1
-		}
-		if at(a) > at(b) {
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(t.order, func(a, b int) int { return cmp.Compare(at(a), at(b)) })
 	for from := 0; from < t.all; {
 		to := from + 1
 		for to < t.all && at(t.order[to]) == at(t.order[from]) {
@@ -112,20 +104,20 @@ func (t *rankTester) rank(first, second []int64) (sum, tied int) {
 
 func cube(n int) int { return n*n*n - n }
 
-// distribution returns in how many ways the first group's doubled ranks have each sum.
+// distribution returns the number of ways in which the doubled ranks of the first group can have each sum.
 func (t *rankTester) distribution() []float64 {
 	key := make([]byte, 0, maxExactRanks)
 	for _, rank := range t.ranks {
 		key = append(key, byte(rank)) // at most 2·maxExactRanks
 	}
-	if ways, ok := t.kept[string(key)]; ok {
+	if ways, ok := t.cache[string(key)]; ok {
 		return ways
 	}
 	largest := 0
 	for _, rank := range t.ranks[t.all-t.first:] {
 		largest += rank
 	}
-	// ways[k][s] is the number of choices of k of the ranks so far with the sum s. The largest, of 20 out of 40, is below 2^38.
+	// ways[k][s] is the number of choices of k of the ranks so far with the sum s. The largest, 20 out of 40, is below 2^38.
 	ways := make([][]float64, t.first+1)
 	for k := range ways {
 		ways[k] = make([]float64, largest+1)
@@ -138,13 +130,13 @@ func (t *rankTester) distribution() []float64 {
 			}
 		}
 	}
-	if len(t.kept) < maxKept {
-		t.kept[string(key)] = ways[t.first]
+	if len(t.cache) < maxCached {
+		t.cache[string(key)] = ways[t.first]
 	}
 	return ways[t.first]
 }
 
-// approximate returns the p-value of a normal distribution; distance is how far the sum of doubled ranks is from its mean.
+// approximate returns the p-value of a normal distribution; distance is the difference of the sum of doubled ranks from its mean.
 func (t *rankTester) approximate(distance float64, tied int) float64 {
 	n, m, all := float64(t.first), float64(t.all-t.first), float64(t.all)
 	variance := n * m / 12 * (all + 1 - float64(tied)/(all*(all-1)))

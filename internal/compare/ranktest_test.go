@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Values worked out by hand, from the number of ways to choose the first group.
+// Values computed by hand, from the number of ways to choose the first group.
 func TestExact(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -31,7 +31,7 @@ func TestExact(t *testing.T) {
 		{"extremes do not overflow", []int64{math.MinInt64, -1}, []int64{1, math.MaxInt64}, 2.0 / 6},
 	} {
 		tester := newRankTester(len(test.first), len(test.second))
-		for range 2 { // the second time with what was kept
+		for range 2 { // the second time from the cache
 			if got := tester.P(test.first, test.second); math.Abs(got-test.want) > 1e-12 {
 				t.Errorf("%s: p = %v, want %v", test.name, got, test.want)
 			}
@@ -42,7 +42,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// The p-value equals the one from trying all divisions.
+// The p-value equals the result of an exhaustive search.
 func TestAllDivisions(t *testing.T) {
 	for _, values := range [][]int64{
 		{3, 1, 4, 1, 5, 9, 2, 6}, {0, 0, 0, 7, 0, 0, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {2, 2, 2, 1, 1, 1, 3},
@@ -56,7 +56,7 @@ func TestAllDivisions(t *testing.T) {
 	}
 }
 
-// tryAll counts divisions whose U is as far from its mean as for the first n. It counts pairs and knows nothing of ranks.
+// tryAll counts divisions whose U is at least as far from its mean as the first n's. It counts pairs, without ranks.
 func tryAll(values []int64, n int) float64 {
 	distance := func(chosen uint) int {
 		u := 0 // twice U minus its mean
@@ -91,7 +91,7 @@ func tryAll(values []int64, n int) float64 {
 	return float64(as) / float64(all)
 }
 
-// More measurements are compared with a normal distribution, which is close to the exact one where that ends.
+// More measurements are compared with a normal distribution, which is close to the exact one at the transition.
 func TestApproximate(t *testing.T) {
 	first, second := make([]int64, 20), make([]int64, 21)
 	for i := range first {
@@ -105,7 +105,7 @@ func TestApproximate(t *testing.T) {
 	if approximate >= exact || approximate < exact/2 {
 		t.Errorf("p of 41 values is %v, that of 40 is %v", approximate, exact)
 	}
-	// 50 against 50, apart: U = 0, mean 1250, variance 50·50·101/12, so z = 1249.5/145.057… = 8.6138…
+	// 50 against 50, separated: U = 0, mean 1250, variance 50·50·101/12, so z = 1249.5/145.057… = 8.6138…
 	for i := range first {
 		first[i] = 0
 	}

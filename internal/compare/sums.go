@@ -18,23 +18,22 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// By says what is compared.
+// By selects the keys of a comparison.
 type By uint8
 
-// What can be compared.
 const (
 	BySlice    By = iota // slices, by kind and name
 	ByFunction           // samples, by the innermost function and its file
 	ByContext            // costs of contexts, by type and name
 	ByCategory           // slices, by kind and categories
 	ByThread             // slices, by kind and the names of thread and process
-	ByCall               // samples, by the functions on the stack; times count a function and all it calls
-	ByStack              // calls below their threads or, without samples, slices by those around: what a flame graph shows
+	ByCall               // samples, by the functions on the stack; times include callees
+	ByStack              // calls below their threads or, without samples, nested slices, as in a flame graph
 )
 
 var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread", ByCall: "call", ByStack: "stack"}
 
-// ByNames returns what ParseBy takes.
+// ByNames returns the names that ParseBy accepts.
 func ByNames() []string { return bys[:ByCall] }
 
 // String returns "slice", "function", "context", "category", "thread", "call" or "stack".
@@ -43,7 +42,7 @@ func (b By) String() string { return bys[b] }
 // MarshalText returns String.
 func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// ParseBy is the inverse of String, but for ByCall and ByStack.
+// ParseBy is the inverse of String, except for ByCall and ByStack.
 func ParseBy(text string) (By, error) {
 	if b := slices.Index(ByNames(), text); b >= 0 {
 		return By(b), nil
@@ -51,7 +50,7 @@ func ParseBy(text string) (By, error) {
 	return 0, suggest.Unknown("way to compare", text, ByNames())
 }
 
-// SumUp adds up what is selected of a timeline, which is nested. The error is one of the temporary files, or ctx's.
+// SumUp sums the selected part of a nested timeline. Errors come from temporary files or ctx.
 func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selection.Selection) (*Sums, error) {
 	span := moment.SpanOf(tl)
 	from, to := selected.Clip(span.Start, span.End)
@@ -80,7 +79,7 @@ func (s *Sums) add(k Key, v Value) {
 	s.Values[k] = sum
 }
 
-// slices adds up slices. States of threads say again what slices and samples say.
+// slices sums slices, except thread states, which repeat the time of slices and samples.
 func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, by report.GroupSlices) error {
 	opts := report.SliceOptions{By: by}
 	if selected != nil {
@@ -98,15 +97,15 @@ func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *sele
 		}
 		name := g.Name
 		if g.Owner != nil {
-			name = placeName(g.Owner)
+			name = threadName(g.Owner)
 		}
 		s.add(Key{Kind: g.Kind.String(), Name: name}, Value{Time: g.Self, Count: g.Count})
 	}
 	return nil
 }
 
-// placeName names a thread with its process, without ids and folders: those are others in another recording.
-func placeName(t *report.ThreadID) string {
+// threadName names a thread with its process, without ids and folders, which differ between recordings.
+func threadName(t *report.ThreadID) string {
 	switch {
 	case t.Process == "":
 		return cmp.Or(t.Thread, Unnamed)
@@ -116,7 +115,7 @@ func placeName(t *report.ThreadID) string {
 	return fmt.Sprintf("%s of %s", t.Thread, timeline.Program(t.Process))
 }
 
-// functions adds up the samples of all threads by their innermost function, without samples of idle threads.
+// functions sums the samples of all threads by their innermost function, without samples of idle threads.
 func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
 	profiles, err := report.Collect(ctx, tl, selected)
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *s
 	return nil
 }
 
-// calls adds up the samples of all threads by the functions on the stack.
+// calls sums the samples of all threads by the functions on the stack.
 func (s *Sums) calls(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
 	profiles, err := report.Collect(ctx, tl, selected)
 	if err == nil {
@@ -147,7 +146,7 @@ func (s *Sums) calls(ctx context.Context, tl *timeline.Timeline, selected *selec
 	return err
 }
 
-// stacks adds up the trees of a report's flame graphs.
+// stacks sums the trees of a report's flame graphs.
 func (s *Sums) stacks(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
 	rules := attribution.Rules{}
 	report.SelectCosts(&rules, selected)
@@ -158,20 +157,20 @@ func (s *Sums) stacks(ctx context.Context, tl *timeline.Timeline, selected *sele
 	return err
 }
 
-// AddTrees adds up trees by the calls around each, the outermost of which are threads if byThread.
+// AddTrees adds trees of calls, identified by their callers. If byThread, the outermost callers are threads.
 func (s *Sums) AddTrees(trees []report.StackTree, byThread bool) {
 	for i := range trees {
 		tree, threads := &trees[i], 0
-		var around []unique.Handle[Key]
+		var callers []unique.Handle[Key]
 		add := func(k Key, v Value) {
 			if k.Depth > 0 {
-				k.Caller = around[k.Depth-1]
+				k.Caller = callers[k.Depth-1]
 			}
-			around = append(around[:k.Depth], unique.Make(k))
+			callers = append(callers[:k.Depth], unique.Make(k))
 			s.add(k, v)
 		}
 		if byThread {
-			add(Key{Name: placeName(&tree.ThreadID)}, Value{Time: tree.Total})
+			add(Key{Name: threadName(&tree.ThreadID)}, Value{Time: tree.Total})
 			threads = 1
 		}
 		for k := range tree.Nodes {
@@ -181,18 +180,18 @@ func (s *Sums) AddTrees(trees []report.StackTree, byThread bool) {
 	}
 }
 
-// Unnamed is the name of a key of contexts and threads that are known by ids alone: another recording has other ids.
+// Unnamed is the name of the key of contexts and threads that have only an id, which differs between recordings.
 const Unnamed = "(without name)"
 
-// Unattributed is the name of a key of what has no context of a type.
-const Unattributed = "(unattributed)"
+// Unattributed is the name of the key of unattributed work.
+const Unattributed = attribution.Unattributed
 
-// contextName returns the name of the key of a row of costs: the context's name, but the class of an input event and of contexts known
-// by id alone.
+// contextName returns the name in the key of a row of costs: the name of the context, or its class if it is an input event or has only
+// an id.
 func contextName(row *tables.Row) string {
 	_, id, hasScope := strings.Cut(row.ID, "/")
 	if at := strings.LastIndexByte(id, '@'); at > 0 {
-		id = id[:at] // of a process
+		id = id[:at] // without the pid
 	}
 	switch {
 	case row.None:
@@ -203,7 +202,7 @@ func contextName(row *tables.Row) string {
 	return row.Name
 }
 
-// contexts adds up the costs of contexts, and of what has none.
+// contexts sums the costs of contexts, and of unattributed work.
 func (s *Sums) contexts(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (err error) {
 	rules := attribution.Rules{}
 	report.SelectCosts(&rules, selected)

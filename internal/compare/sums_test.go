@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Contexts are called by what another recording may call them too.
+// The names of contexts are comparable between recordings.
 func TestContextName(t *testing.T) {
 	for _, test := range []struct {
 		row  tables.Row
@@ -33,7 +33,7 @@ func TestPlaceName(t *testing.T) {
 	for want, id := range map[string]report.ThreadID{
 		"main of app": {Process: "app", Thread: "main"}, "app": {Process: "app"}, "main": {Thread: "main"}, Unnamed: {},
 	} {
-		if got := placeName(&id); got != want {
+		if got := threadName(&id); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // nameWidth is the width of names in text.
 const nameWidth = 44
 
-// Table is the table of what changed, with the rows that are shown. Times are per second of a recording, or per recording.
-func (r *Result) Table(by By, perSecond bool, shown func(*Row) bool) *table.Table {
-	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return !shown(&row) })
+// Table returns the table of the selected rows. Times are per recording, or per second of a recording.
+func (r *Result) Table(by By, perSecond bool, selected func(*Row) bool) *table.Table {
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return !selected(&row) })
 	second, kind := unit(perSecond), ""
 	switch {
 	case by == ByContext:
@@ -41,7 +41,7 @@ func (r *Result) Table(by By, perSecond bool, shown func(*Row) bool) *table.Tabl
 	)
 }
 
-// unit follows the title of a column of times.
+// unit returns the suffix of the titles of columns of times.
 func unit(perSecond bool) string {
 	if perSecond {
 		return "/s"
@@ -59,7 +59,7 @@ func ratioCell(row *Row) table.Cell {
 	return table.Cell{Absent: true, Short: "from 0"}
 }
 
-// probability is a text, because most of its digits are zeros; "": not known.
+// probability formats a probability as text, so that columns do not treat it as a number; "": unknown.
 func probability(p *float64) string {
 	if p == nil {
 		return ""

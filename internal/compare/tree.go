@@ -9,17 +9,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Tree brings rows of calls into the order of the tree: each is followed by what it calls, the largest by size first.
+// Tree sorts rows of calls in tree order: each row is followed by its callees, the largest by size first.
 func (r *Result) Tree(size func(*Row) timeline.Nanos) {
-	within := map[unique.Handle[Key]][]Row{}
+	callees := map[unique.Handle[Key]][]Row{}
 	slices.SortFunc(r.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(size(&b), size(&a)), compareKeys(a.key, b.key)) })
 	for _, row := range r.Rows {
-		within[row.key.Caller] = append(within[row.key.Caller], row)
+		callees[row.key.Caller] = append(callees[row.key.Caller], row)
 	}
 	r.Rows = r.Rows[:0]
 	var add func(caller unique.Handle[Key])
-	add = func(caller unique.Handle[Key]) { // as deep as trees of calls are
-		for _, row := range within[caller] {
+	add = func(caller unique.Handle[Key]) { // the depth of call trees is bounded
+		for _, row := range callees[caller] {
 			r.Rows = append(r.Rows, row)
 			add(unique.Make(row.key))
 		}
@@ -27,11 +27,11 @@ func (r *Result) Tree(size func(*Row) timeline.Nanos) {
 	add(unique.Handle[Key]{})
 }
 
-// largest returns the rows of a tree that changed most, up to a limit (0: none), with the calls around them, in the order of the tree.
-func (r *Result) largest(shown func(*Row) bool, limit int) (kept []Row, all int) {
+// largest returns the selected rows of a tree with the largest changes, up to a limit (0: all), with their callers, in tree order.
+func (r *Result) largest(selected func(*Row) bool, limit int) (rows []Row, all int) {
 	order := []int{}
 	for i := range r.Rows {
-		if shown(&r.Rows[i]) {
+		if selected(&r.Rows[i]) {
 			order = append(order, i)
 		}
 	}
@@ -53,25 +53,25 @@ func (r *Result) largest(shown func(*Row) bool, limit int) (kept []Row, all int)
 	}
 	for i := range r.Rows {
 		if keep[i] {
-			kept = append(kept, r.Rows[i])
+			rows = append(rows, r.Rows[i])
 		}
 	}
-	return kept, max(len(order), n)
+	return rows, max(len(order), n)
 }
 
-// TreeTable is the table of a tree with its largest changes, up to a limit; 0: none.
-func (r *Result) TreeTable(perSecond bool, shown func(*Row) bool, limit int) *table.Table {
-	rows, all := r.largest(shown, limit)
-	most := timeline.Nanos(0)
+// TreeTable returns the table of a tree with its largest changes, up to a limit; 0: all.
+func (r *Result) TreeTable(perSecond bool, selected func(*Row) bool, limit int) *table.Table {
+	rows, all := r.largest(selected, limit)
+	largest := timeline.Nanos(0)
 	for i := range rows {
-		most = max(most, rows[i].Size())
+		largest = max(largest, rows[i].Size())
 	}
 	second := unit(perSecond)
 	return table.New(table.Table{Name: "tree", What: "functions", All: all}, rows,
 		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).Spare(3),
 		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).Spare(2),
 		table.Cells(table.Column{Key: "change_ns", Title: "change ms" + second, Kind: table.ChangeKind}, func(row *Row) table.Cell { return table.Number(row.Change) }),
-		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return row.Size(), most }).Spare(1),
+		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return row.Size(), largest }).Spare(1),
 		table.Cells(table.Column{Key: "change_permille", Title: "change", Kind: table.RatioKind}, ratioCell),
 		table.Texts("verdict", "verdict", func(row *Row) string { return row.Verdict.String() }).Words().Only(r.Testable),
 		table.Counts("depth", "", func(row *Row) int { return row.Depth }),

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// treeOf makes a tree of lines: two spaces for each depth, a function, its total and self time.
+// treeOf makes a tree from lines: two spaces for each depth, a function, its total and self time.
 func treeOf(thread, text string) report.StackTree {
 	tree := report.StackTree{ThreadID: report.ThreadID{Thread: thread}}
 	for line := range strings.Lines(text) {
@@ -26,14 +26,14 @@ func treeOf(thread, text string) report.StackTree {
 	return tree
 }
 
-// sumsOfTrees are the sums of a recording with these trees.
+// sumsOfTrees returns the sums of a recording with these trees.
 func sumsOfTrees(byThread bool, trees ...report.StackTree) *compare.Sums {
 	s := &compare.Sums{Values: map[compare.Key]compare.Value{}}
 	s.AddTrees(trees, byThread)
 	return s
 }
 
-// lines are the rows of a tree: names, times and own times of both sides, and where they are.
+// lines formats the rows of a tree: names, times and own times of both sides, and positions.
 func lines(r *compare.Result) (list []string) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -42,7 +42,7 @@ func lines(r *compare.Result) (list []string) {
 	return list
 }
 
-// Two recordings of base, whose median is their mean; in the new one b is gone, c is new, and a has another line.
+// Two recordings of base, whose median is their mean; in the new one b is missing, c is new, and a has a different line.
 func TestTrees(t *testing.T) {
 	for byThread, want := range map[bool][]string{
 		true: {
@@ -73,7 +73,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// Of too many calls, those that take least count for their callers alone. However many there are, each has its caller.
+// If there are too many calls, the shortest ones count only for their callers. Every remaining call has its caller.
 func TestManyCalls(t *testing.T) {
 	c := compare.NewComparison(1 << 20) // 4 rows
 	sums := sumsOfTrees(false, treeOf("main", "z 9 0\n  y 9 1\n    x 4 4\n    w 3 3\n    a 1 1\nb 2 1\n  c 1 1"))

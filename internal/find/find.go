@@ -1,7 +1,7 @@
-// Package find finds where a text is in a trace: in names, categories, arguments, functions and the names of processes, threads and
-// counters. It also finds which events of several processes are about the same request.
+// Package find searches a trace for a text: in names, categories, arguments, functions and the names of processes, threads and
+// counters. It also finds events of several processes that belong to the same request.
 //
-// What does not live here: how hits are printed, and the flows that they belong to (package flowindex).
+// What does not live here: how hits are printed, and their flows (package flowindex).
 package find
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The kinds of hits that are not events. Events have the names of resolved.Kind.
+// Kinds of hits that are not events. Events have the names of resolved.Kind.
 const (
 	Function = "function" // on the stacks of samples
 	Process  = "process"
@@ -27,57 +27,55 @@ const (
 	Track    = "track"
 )
 
-// Hit is something that has the text.
+// Hit is an event, function or track with the text.
 type Hit struct {
 	Kind     string
 	Name     string
 	Category string
-	TS       timeline.Nanos // of a Function: of its first sample; timeline.NoTime for what has no time
-	Dur      timeline.Nanos // of a slice; timeline.NoTime if it never ends
-	Event    uint32         // number in the input, of slices and instants
-	Ordinal  uint64         // of slices and instants; timeline.NoOrdinal for all else
+	TS       timeline.Nanos // for a Function: of its first sample; timeline.NoTime for tracks
+	Dur      timeline.Nanos // of a slice; timeline.NoTime if it has no end
+	Event    uint32         // number of a slice or instant in the input
+	Ordinal  uint64         // of a slice or instant; otherwise timeline.NoOrdinal
 	Track    timeline.TrackID
 	Lane     uint32
 	Where    []string // "name", "category", "id", "label", "url" of a function, and paths of arguments such as args.data.url
-	Text     string   // what has the text, where that is not the name: an extract if it is long
+	Text     string   // the first text that matches, other than the name; an extract if it is long
 	Samples  int64    // of a Function
-	Same     []*Hit   // events of other processes that are about the same request, see relate
+	Same     []*Hit   // events of other processes that belong to the same request, see relate
 
 	process timeline.TrackID
-	url, id string // of the request that the event is about
+	url, id string // of the event's request
 }
 
 // IsEvent reports whether the hit is a slice or an instant.
 func (h *Hit) IsEvent() bool { return h.Ordinal != timeline.NoOrdinal }
 
-// Result is what was found.
+// Result is the result of a search.
 type Result struct {
-	Hits  []Hit          // tracks, then all else in the order of time; at most as many as were asked for
-	All   int            // the number of hits, also of those that are not in Hits
-	Kinds map[string]int // the same by kind
+	Hits  []Hit          // tracks, then others in time order; up to the requested limit
+	All   int            // number of hits, including those that are not in Hits
+	Kinds map[string]int // number of hits by kind
 }
 
-// maxText bounds each text of a Hit, maxPlaces the list in Hit.Where, maxDepth the nesting of arguments that are searched: readers keep
-// less.
 const (
-	maxText   = 1000
-	maxPlaces = 8
-	maxDepth  = 200
-	maxScheme = len("chrome-extension") // of a URL
+	maxText   = 1000                    // bytes of each text of a Hit
+	maxWhere  = 8                       // length of Hit.Where
+	maxDepth  = 200                     // nesting of searched arguments, which exceeds what readers keep
+	maxScheme = len("chrome-extension") // length of the scheme of a URL
 
-	lookAhead = 256 // hits after those that are kept, which relate looks at as well
+	lookAhead = 256 // number of hits beyond the limit that relate considers
 )
 
-// Events calls fn for the slices and instants that have a text, by their ordinals, as Collect finds them. An error of fn ends the search
-// and is returned.
+// Events calls fn with the ordinals of the slices and instants that contain a text, as Collect finds them. An error of fn ends
+// the search and is returned.
 func Events(ctx context.Context, tl *timeline.Timeline, text string, selected *selection.Selection, fn func(ordinal uint64) error) error {
 	f := newFinder(tl, text)
 	f.fn = fn
 	return f.walk(ctx, selected)
 }
 
-// Collect finds a text, in upper or lower case, in what is selected of a trace, and keeps the first limit hits. It reads the events
-// once.
+// Collect searches the selected part of a trace for a text, ignoring case, and returns the first limit hits. It reads the
+// events once.
 func Collect(ctx context.Context, tl *timeline.Timeline, text string, selected *selection.Selection, limit int) (*Result, error) {
 	f := newFinder(tl, text)
 	f.limit = limit + lookAhead
@@ -103,7 +101,7 @@ func newFinder(tl *timeline.Timeline, text string) *finder {
 	}
 }
 
-// walk looks at the events.
+// walk searches the events.
 func (f *finder) walk(ctx context.Context, selected *selection.Selection) error {
 	opts := resolved.Options{}
 	if selected != nil {
@@ -114,35 +112,35 @@ func (f *finder) walk(ctx context.Context, selected *selection.Selection) error 
 	return errors.Join(err, rows.Close())
 }
 
-// finder is a search under way.
+// finder is the state of a search.
 type finder struct {
 	tl    *timeline.Timeline
 	want  []byte // in lower case
-	limit int    // of the hits that are looked at
+	limit int    // number of hits
 	out   *Result
-	fn    func(ordinal uint64) error // gets the events instead of out; nil: none
+	fn    func(ordinal uint64) error // receives events instead of out; may be nil
 
-	names, categories []uint8 // by id: 0 not looked at, 1 without the text, 2 with it
+	names, categories []uint8 // by id: 0 not searched, 1 without the text, 2 with it
 	buf               []byte
 
-	functions []*function // by FrameID; nil: the function does not have the text
+	functions []*function // by FrameID; nil: without the text
 	byName    map[[2]string]*function
 	stack     []timeline.FrameID
 	sampled   int64 // number of samples so far
 
-	hit     Hit // the event that is looked at
+	hit     Hit // the current event
 	name    []byte
-	network bool // its category is the one of requests
+	network bool // it has the category of requests
 	path    []byte
 	value   []byte // text of the value of an argument
 }
 
-// function is a function with the text. Those that differ in the line alone are one.
+// function is a function with the text. Functions that differ only in their line are one.
 type function struct {
 	where, text string
-	hit         int // -1: none yet, or not kept
+	hit         int // index in Result.Hits; -1: none
 	samples     int64
-	last        int64 // the sample that was counted last
+	last        int64 // number of the last sample with the function
 }
 
 // lower appends a text in lower case.
@@ -159,8 +157,8 @@ func lower(b, text []byte) []byte {
 	return b
 }
 
-// in reports whether the text is in another.
-func (f *finder) in(text []byte) bool {
+// contains reports whether a text contains the wanted one.
+func (f *finder) contains(text []byte) bool {
 	if len(text) < len(f.want) {
 		return false
 	}
@@ -168,20 +166,20 @@ func (f *finder) in(text []byte) bool {
 	return bytes.Contains(f.buf, f.want)
 }
 
-// interned is in for a text with an id, 0: it has none.
+// interned is in for an interned text, whose result it caches; id is 0 if the text is not interned.
 func (f *finder) interned(known []uint8, id uint32, text []byte) bool {
 	if id == 0 || int(id) >= len(known) {
-		return f.in(text)
+		return f.contains(text)
 	}
 	if known[id] == 0 {
-		if known[id] = 1; f.in(text) {
+		if known[id] = 1; f.contains(text) {
 			known[id] = 2
 		}
 	}
 	return known[id] == 2
 }
 
-// extract returns a text that has the wanted one, or the part around that.
+// extract returns a text that contains the wanted one, or the part around it.
 func (f *finder) extract(text []byte) string {
 	if len(text) > maxText {
 		from := min(max(f.at(text)-maxText/2, 0), len(text)-maxText)
@@ -190,7 +188,7 @@ func (f *finder) extract(text []byte) string {
 	return strings.ToValidUTF8(string(text), "")
 }
 
-// at returns where the wanted text begins in another, 0 if it is not there. Letters may have another length in lower case.
+// at returns the index of the wanted text in another; 0 if it is not there. Letters may change their length in lower case.
 func (f *finder) at(text []byte) (at int) {
 	want := bytes.Index(lower(f.buf[:0], text), f.want)
 	for n := 0; n < want; {
@@ -201,7 +199,7 @@ func (f *finder) at(text []byte) (at int) {
 	return at
 }
 
-// add counts a hit and keeps it if there is room. It returns its index; -1: it is not kept.
+// add counts a hit and adds it up to the limit. It returns the index; -1 beyond the limit.
 func (f *finder) add(h Hit) int {
 	f.out.All++
 	f.out.Kinds[h.Kind]++
@@ -213,7 +211,8 @@ func (f *finder) add(h Hit) int {
 	return len(f.out.Hits) - 1
 }
 
-// tracks finds processes, threads, counters and other tracks by their names and labels. Asynchronous tracks are called as what is on them.
+// tracks searches the names and labels of processes, threads, counters and other tracks. Asynchronous tracks have the names of
+// their slices.
 func (f *finder) tracks(selected *selection.Selection) {
 	for i := 1; i < f.tl.TrackCount(); i++ {
 		id := timeline.TrackID(i)
@@ -233,11 +232,11 @@ func (f *finder) tracks(selected *selection.Selection) {
 		}
 		t := f.tl.Track(id)
 		h := Hit{Kind: kind, Name: t.Title(), TS: timeline.NoTime, Dur: timeline.NoTime, Ordinal: timeline.NoOrdinal, Track: id}
-		if f.in([]byte(h.Name)) {
+		if f.contains([]byte(h.Name)) {
 			h.Name, h.Where = f.extract([]byte(h.Name)), append(h.Where, "name")
 		}
 		for _, label := range t.Labels {
-			if len(h.Where) < maxPlaces && f.in([]byte(label)) {
+			if len(h.Where) < maxWhere && f.contains([]byte(label)) {
 				h.Where, h.Text = append(h.Where, "label"), f.extract([]byte(label))
 			}
 		}
@@ -247,16 +246,16 @@ func (f *finder) tracks(selected *selection.Selection) {
 	}
 }
 
-// findFunctions looks for the text in all functions of stacks.
+// findFunctions searches the functions of stacks.
 func (f *finder) findFunctions() {
 	f.functions, f.byName = make([]*function, f.tl.FrameCount()+1), map[[2]string]*function{}
 	for i := 1; i < len(f.functions); i++ {
 		frame := f.tl.Frame(timeline.FrameID(i))
 		fn := &function{hit: -1}
 		switch {
-		case f.in([]byte(frame.Function)):
+		case f.contains([]byte(frame.Function)):
 			fn.where = "name"
-		case f.in([]byte(frame.File)):
+		case f.contains([]byte(frame.File)):
 			fn.where, fn.text = "url", f.extract([]byte(frame.File))
 		default:
 			continue
@@ -269,7 +268,7 @@ func (f *finder) findFunctions() {
 	}
 }
 
-// row looks at an event.
+// row searches an event.
 func (f *finder) row(row *resolved.Row) error {
 	switch row.Kind {
 	case resolved.Sample:
@@ -285,10 +284,10 @@ func (f *finder) row(row *resolved.Row) error {
 		h.Where = append(h.Where, "name")
 	}
 	if f.interned(f.categories, uint32(it.CategoryID), it.Category) {
-		f.found([]byte("category"), it.Category)
+		f.addWhere([]byte("category"), it.Category)
 	}
-	if f.in([]byte(it.AsyncID)) {
-		f.found([]byte("id"), []byte(it.AsyncID))
+	if f.contains([]byte(it.AsyncID)) {
+		f.addWhere([]byte("id"), []byte(it.AsyncID))
 	}
 	f.path = append(f.path[:0], "args"...)
 	for arg := range row.Args() {
@@ -302,15 +301,15 @@ func (f *finder) row(row *resolved.Row) error {
 	}
 	h.Kind, h.TS, h.Dur, h.Event, h.Ordinal, h.Track, h.Lane = row.Kind.String(), it.TS, it.Dur, it.Event, it.Ordinal, it.Track, it.Lane
 	if i := f.add(*h); i >= 0 {
-		kept := &f.out.Hits[i]
-		kept.Name, kept.Category, kept.Where = f.extract(it.Name), f.extract(it.Category), slices.Clone(h.Where)
+		hit := &f.out.Hits[i]
+		hit.Name, hit.Category, hit.Where = f.extract(it.Name), f.extract(it.Category), slices.Clone(h.Where)
 	}
 	return nil
 }
 
-// found notes a place of the text in the event that is looked at.
-func (f *finder) found(where, text []byte) {
-	if h := &f.hit; len(h.Where) < maxPlaces {
+// addWhere records where the current event contains the text.
+func (f *finder) addWhere(where, text []byte) {
+	if h := &f.hit; len(h.Where) < maxWhere {
 		h.Where = append(h.Where, strings.ToValidUTF8(string(where[:min(len(where), maxText)]), ""))
 		if h.Text == "" && !bytes.Equal(text, f.name) {
 			h.Text = f.extract(text)
@@ -318,18 +317,18 @@ func (f *finder) found(where, text []byte) {
 	}
 }
 
-// requestKeys are arguments with the id of a request, which is one in all processes.
+// requestKeys are arguments with the id of a request, which is the same in all processes.
 var requestKeys = []string{"requestId", "channelId"}
 
-// arg looks at an argument and what is in it.
+// arg searches an argument and its members.
 func (f *finder) arg(arg *timeline.Arg, depth int) {
 	before := len(f.path)
 	if len(arg.Key) > 0 {
 		f.path = append(append(f.path, '.'), arg.Key...)
 	}
 	if arg.Kind == timeline.ArgDict || arg.Kind == timeline.ArgArray {
-		if len(arg.Key) > 0 && string(arg.Key) != timeline.OwnArgs && f.in(arg.Key) {
-			f.found(f.path, nil)
+		if len(arg.Key) > 0 && string(arg.Key) != timeline.OwnArgs && f.contains(arg.Key) {
+			f.addWhere(f.path, nil)
 		}
 		for member := range f.tl.Members(*arg) {
 			if depth < maxDepth {
@@ -339,13 +338,13 @@ func (f *finder) arg(arg *timeline.Arg, depth int) {
 		f.path = f.path[:before]
 		return
 	}
-	text := arg.Text() // texts may be long: they are not copied
+	text := arg.Text() // not copied, because it may be long
 	if arg.Kind != timeline.ArgString && arg.Kind != timeline.ArgJSON {
 		f.value = arg.AppendText(f.value[:0])
 		text = f.value
 	}
-	if f.in(text) || len(arg.Key) > 0 && f.in(arg.Key) {
-		f.found(f.path, text)
+	if f.contains(text) || len(arg.Key) > 0 && f.contains(arg.Key) {
+		f.addWhere(f.path, text)
 	}
 	switch key := string(arg.Key); {
 	case slices.Contains(requestKeys, key) || f.network && f.hit.id == "" && string(f.path) == "args.id":
@@ -356,14 +355,14 @@ func (f *finder) arg(arg *timeline.Arg, depth int) {
 	f.path = f.path[:before]
 }
 
-// isURL reports whether a text is a URL and no more, of a length that is kept.
+// isURL reports whether a text is a URL of at most maxText bytes.
 func isURL(text []byte) bool {
 	at := bytes.Index(text[:min(len(text), maxScheme+len("://"))], []byte("://"))
 	other := func(c rune) bool { return c < '0' && c != '+' && c != '-' && c != '.' || c > '9' && c < 'A' }
 	return at > 0 && len(text) <= maxText && bytes.IndexByte(text, ' ') < 0 && bytes.IndexFunc(text[:at], other) < 0
 }
 
-// sample counts the functions with the text on the stack of a sample.
+// sample counts the matching functions on the stack of a sample.
 func (f *finder) sample(row *resolved.Row) {
 	if len(f.byName) == 0 {
 		return
@@ -374,7 +373,7 @@ func (f *finder) sample(row *resolved.Row) {
 	for _, id := range f.stack {
 		fn := f.functions[id]
 		if fn == nil || fn.last == f.sampled {
-			continue // a function that calls itself is counted once
+			continue // count recursive functions once
 		}
 		fn.last = f.sampled
 		if fn.samples++; fn.samples == 1 {

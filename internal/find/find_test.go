@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Letters of any script match whatever their case.
+// The search ignores the case of letters in any script.
 func TestLower(t *testing.T) {
 	for _, text := range []string{"", "Style.CSS", "ÄRGER and Ärger", "aΣ"} {
 		if got, want := string(lower([]byte("x"), []byte(text))), "x"+strings.ToLower(text); got != want {
@@ -42,7 +42,7 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-// The part of a long text that is kept has what was looked for, even if letters take fewer bytes in lower case.
+// The extract of a long text contains the wanted text, even if letters need fewer bytes in lower case.
 func TestExtract(t *testing.T) {
 	for _, before := range []string{"", "x", "İ", "Ⱥ", "\xff"} {
 		f := finder{want: []byte("needle")}
@@ -55,7 +55,7 @@ func TestExtract(t *testing.T) {
 
 func TestLongPath(t *testing.T) {
 	f := finder{want: []byte("needle")}
-	f.found([]byte("args."+strings.Repeat("k", 5000)), []byte("needle"))
+	f.addWhere([]byte("args."+strings.Repeat("k", 5000)), []byte("needle"))
 	if where := f.hit.Where[0]; len(where) != maxText || f.hit.Text != "needle" {
 		t.Errorf("%d bytes of the path are kept, and %q", len(where), f.hit.Text)
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Bounds of what relate looks at and keeps: the processes of a request, and the hits that one is related to.
+// Limits of relate.
 const (
-	maxProcesses = 16
-	maxSame      = 8
+	maxProcesses = 16 // processes of a request
+	maxSame      = 8  // length of Hit.Same
 )
 
 // latest is the slice of a request that ends last in a process.
@@ -18,8 +18,8 @@ type latest struct {
 	hit     int
 }
 
-// relate finds the hits that are about one request as several processes saw it: an event and a slice of another process that has the same
-// id of the request, or where one of them has no id the same URL, while that lasts.
+// relate finds hits of different processes that belong to the same request: an event, and a slice of another process that lasts
+// at that time and has the same request id, or the same URL if one of them has no id.
 func (r *Result) relate() {
 	requests := map[string][]latest{}
 	for i := range r.Hits {
@@ -31,42 +31,42 @@ func (r *Result) relate() {
 			if key == "id " || key == "url " {
 				continue
 			}
-			of := requests[key]
-			for _, other := range of {
+			list := requests[key]
+			for _, other := range list {
 				o := &r.Hits[other.hit]
 				if other.process != h.process && o.lasts(h.TS) && (key[0] == 'i' || h.id == "" || o.id == "") {
 					r.same(i, other.hit)
 				}
 			}
 			if h.Kind == "slice" {
-				requests[key] = r.remember(of, i)
+				requests[key] = r.updateLatest(list, i)
 			}
 		}
 	}
 }
 
-// lasts reports whether a slice has not ended at a time after its start.
+// lasts reports whether a slice still lasts at a time after its start.
 func (h *Hit) lasts(at timeline.Nanos) bool { return h.Dur == timeline.NoTime || at-h.TS <= h.Dur }
 
-// remember makes a slice the latest of its process, unless another one ends later.
-func (r *Result) remember(of []latest, hit int) []latest {
+// updateLatest makes a slice the latest of its process, unless another one ends later.
+func (r *Result) updateLatest(list []latest, hit int) []latest {
 	h := &r.Hits[hit]
-	at := slices.IndexFunc(of, func(l latest) bool { return l.process == h.process })
+	at := slices.IndexFunc(list, func(l latest) bool { return l.process == h.process })
 	switch {
-	case at < 0 && len(of) < maxProcesses:
-		return append(of, latest{h.process, hit})
+	case at < 0 && len(list) < maxProcesses:
+		return append(list, latest{h.process, hit})
 	case at < 0:
 		at = 0
 	default:
-		if o := &r.Hits[of[at].hit]; h.Dur != timeline.NoTime && o.lasts(h.TS+h.Dur) {
-			return of
+		if o := &r.Hits[list[at].hit]; h.Dur != timeline.NoTime && o.lasts(h.TS+h.Dur) {
+			return list
 		}
 	}
-	of[at] = latest{h.process, hit}
-	return of
+	list[at] = latest{h.process, hit}
+	return list
 }
 
-// same relates a hit to a slice that began before, and the slice to the hit if that is a slice as well.
+// same relates a hit to an earlier slice, and that slice to the hit if it is a slice too.
 func (r *Result) same(hit, slice int) {
 	add := func(to, other *Hit) {
 		if len(to.Same) < maxSame && !slices.Contains(to.Same, other) {

@@ -12,11 +12,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Key identifies a flow as the input does. Ids of different spaces never meet.
+// Key identifies a flow in the input.
 type Key struct {
 	Space          timeline.FlowSpace
 	TextID         bool
-	Input          uint32 // of several inputs, the one whose id it is; 0 for keys of links
+	Input          uint32 // number of the input; 0 for keys of links
 	ID             uint64
 	Category, Name uint32 // FlowV1 only
 }
@@ -25,20 +25,20 @@ type Key struct {
 type end struct {
 	Key
 	role    timeline.FlowRole
-	input   uint32         // of an end of a link: the input that it is from
-	ts      timeline.Nanos // when the flow passes: mostly the time of the event that carries the end
-	order   uint64         // of ends at one time: the carrier's place in the order of starts
-	nth     uint32         // of the ends that one event carries
+	input   uint32         // number of the input of an end of a link
+	ts      timeline.Nanos // usually the time of the event that carries the end
+	order   uint64         // position of the carrier in the order of starts, for ends at the same time
+	nth     uint32         // index among the ends of the carrier
 	event   uint32         // index of the event in the input
 	offset  int64
 	slice   Slice
-	nowhere bool // a start or step of Chrome's that binds to no slice: nothing can start there, see linker.nowhere
+	unbound bool // a start or step of Chrome that binds to no slice: no flow can start there, see linker.breakFlow
 }
 
-// Slice is a slice or instant as far as flows are concerned.
+// Slice is a slice or instant that flows bind to.
 type Slice struct {
 	Ordinal uint64
-	TS, End timeline.Nanos // End is NoTime if it never ends
+	TS, End timeline.Nanos // End is NoTime for slices without an end
 	Track   timeline.TrackID
 	Lane    uint32
 	Event   uint32 // index of the event in the input
@@ -48,9 +48,8 @@ func (e *end) position() problem.Position {
 	return problem.Position{Event: int64(e.event), Offset: e.offset}
 }
 
-// compareEnds sorts by key and within a key in the order in which the ends take effect: by time; at one time by the
-// carrier's place, then by file order (chrome-json.md 15). Of links, those that refer to a span come after all that are one, as clocks may
-// differ.
+// compareEnds sorts by key, then in the order in which the ends take effect: by time, order and event (chrome-json.md 15).
+// Ends of links that refer to a span come after the span's own, because clocks may differ.
 func compareEnds(a, b *end) int {
 	if a.Key != b.Key {
 		return compareKeys(&a.Key, &b.Key)
@@ -63,29 +62,14 @@ func compareEnds(a, b *end) int {
 
 // compareTimes sorts the ends of one key by time.
 func compareTimes(a, b *end) int {
-	switch {
-	case a.ts != b.ts:
-		return cmp.Compare(a.ts, b.ts)
-	case a.order != b.order:
-		return cmp.Compare(a.order, b.order)
-	}
-	return cmp.Compare(a.event, b.event)
+	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.order, b.order), cmp.Compare(a.event, b.event))
 }
 
 func compareKeys(a, b *Key) int {
-	switch {
-	case a.ID != b.ID:
-		return cmp.Compare(a.ID, b.ID)
-	case a.Input != b.Input:
-		return cmp.Compare(a.Input, b.Input)
-	case a.Space != b.Space:
-		return cmp.Compare(a.Space, b.Space)
-	case a.Category != b.Category:
-		return cmp.Compare(a.Category, b.Category)
-	case a.Name != b.Name:
-		return cmp.Compare(a.Name, b.Name)
-	}
-	return cmp.Compare(boolInt(a.TextID), boolInt(b.TextID))
+	return cmp.Or(
+		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Input, b.Input), cmp.Compare(a.Space, b.Space), cmp.Compare(a.Category, b.Category),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(boolInt(a.TextID), boolInt(b.TextID)),
+	)
 }
 
 func boolInt(b bool) uint8 {
@@ -102,35 +86,35 @@ var endOrder = extsort.Order[end]{
 
 // binder finds the slices of flow ends while it scans the timeline.
 type binder struct {
-	ctx      context.Context
-	timeline *timeline.Timeline
-	ends     *extsort.Sorter[end]
-	members  func(timeline.FlowRef) error // takes the ends that bind to nothing
-	shown    int64                        // number of these
-	problems *problem.Log
-	byTime   bool // there are ends that bind by time
-	native   bool // there are ends on Perfetto's end events
+	ctx          context.Context
+	timeline     *timeline.Timeline
+	ends         *extsort.Sorter[end]
+	members      func(timeline.FlowRef) error // receives ends that bind to nothing
+	unboundCount int64                        // number of ends that bind to nothing
+	problems     *problem.Log
+	byTime       bool // some ends bind by time
+	native       bool // some ends are on Perfetto's end events
 
 	threads []*thread        // by TrackID
-	open    map[uint32]Slice // slices begun by an event with this index, until their end event
+	open    map[uint32]Slice // open slices, by the index of their start event
 
 	// Of the current timestamp:
 	starts  []timeline.Record
-	byEvent map[uint32]int    // index into starts of what an event started; made when it is asked for
-	inFile  []latestStart     // made when it is asked for
-	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
-	ending  map[uint32]uint32 // the reverse
+	byEvent map[uint32]int    // index in starts by event; built on demand
+	inFile  []latestStart     // built on demand
+	endedBy map[uint32]uint32 // end event by start event
+	ending  map[uint32]uint32 // start event by end event
 	later   map[timeline.TrackID][]laterStart
 
-	latest uint32 // event with an end of a flow
-	nth    uint32 // its ends before the last one
+	latest uint32 // latest event with an end of a flow
+	nth    uint32 // index of its last end
 }
 
-// thread is what binding by time needs to know of one thread.
+// thread is the state of a thread for binding by time.
 type thread struct {
-	active  []active // slices that may contain what comes, in the order of starts; on all lanes, so that they need not nest
-	kept    int      // length of active after the last compact
-	waiting []end    // ends that bind to the next slice that starts
+	active    []active // slices that may contain later events, in order of starts; on all lanes, so they need not nest
+	compacted int      // length of active after the last compact
+	waiting   []end    // ends that bind to the next slice that starts
 }
 
 type active struct {
@@ -138,8 +122,8 @@ type active struct {
 	complete bool
 }
 
-// maxSearch bounds how many slices are looked at for one end. Only slices that start at one and the same time as the
-// end can be in vain, so that no real trace comes near it.
+// maxSearch bounds the number of slices that are examined for one end. Only slices that start at the time of the end are
+// examined in vain, so real traces stay far below.
 const maxSearch = 1 << 14
 
 func newBinder(ctx context.Context, p *pass, ends *extsort.Sorter[end]) *binder {
@@ -164,13 +148,13 @@ func (b *binder) finish() (unbound int64, err error) {
 			}
 		}
 	}
-	return b.shown, nil
+	return b.unboundCount, nil
 }
 
-// group handles everything that happens at one time.
+// group handles all records of one timestamp.
 func (b *binder) group(group []timeline.Record) error {
 	b.starts = b.starts[:0]
-	b.forget()
+	b.reset()
 	flows := 0
 	for _, r := range group {
 		switch r.Kind() {
@@ -211,8 +195,8 @@ func (b *binder) group(group []timeline.Record) error {
 	return nil
 }
 
-// forget clears what concerned the time before. Most of it is empty nearly always.
-func (b *binder) forget() {
+// reset clears the state of the previous timestamp. Most of it is usually empty.
+func (b *binder) reset() {
 	if len(b.byEvent) > 0 {
 		clear(b.byEvent)
 	}
@@ -239,7 +223,7 @@ func (b *binder) thread(id timeline.TrackID) *thread {
 	return th
 }
 
-// startThreads enters the starts of this time, and binds the ends that have waited for them.
+// startThreads adds the slices that start at this time, and binds the ends that were waiting for them.
 func (b *binder) startThreads() error {
 	for _, r := range b.starts {
 		if !b.timeline.BindsFlows(r.Track()) {
@@ -259,7 +243,7 @@ func (b *binder) startThreads() error {
 	return nil
 }
 
-// drop forgets slices on top that ended before now.
+// drop removes innermost slices that ended before now.
 func (th *thread) drop(now timeline.Nanos) {
 	for n := len(th.active); n > 0 && th.active[n-1].over(now); n = len(th.active) {
 		th.active = th.active[:n-1]
@@ -282,7 +266,7 @@ func (b *binder) flow(r timeline.Record) error {
 	e.nth = b.nth
 	e.ID, e.TextID = r.FlowID()
 	e.Name, e.Category = r.FlowName()
-	e.slice.Ordinal = r.Ordinal // its own place, until it is bound
+	e.slice.Ordinal = r.Ordinal // its own position, until it is bound
 	e.slice.Track, e.slice.Lane = r.Fallback()
 	switch r.Binding() {
 	case timeline.BindCarrier:
@@ -290,8 +274,8 @@ func (b *binder) flow(r timeline.Record) error {
 		return b.carrier(&e)
 	case timeline.BindNext:
 		return b.next(&e, r.Track())
-	case timeline.BindNothing: // the reader has counted why
-		return b.nowhere(&e)
+	case timeline.BindNothing: // the reader has counted the reason
+		return b.breakFlow(&e)
 	}
 	th := b.thread(r.Track())
 	a := b.enclosing(th, &e)
@@ -299,13 +283,13 @@ func (b *binder) flow(r timeline.Record) error {
 		if err := b.unbound(problem.FlowNoEnclosingSlice, &e); err != nil {
 			return err
 		}
-		return b.nowhere(&e)
+		return b.breakFlow(&e)
 	}
 	e.slice = a.Slice
 	return b.ends.Add(e)
 }
 
-// addTime adds a time that an input says, which may be any.
+// addTime adds an offset from the input, which may be any value, to a time.
 func addTime(ts, after timeline.Nanos) timeline.Nanos {
 	switch sum := ts + after; {
 	case after > 0 && sum < ts:
@@ -317,26 +301,26 @@ func addTime(ts, after timeline.Nanos) timeline.Nanos {
 	}
 }
 
-// nowhere keeps a start or step that binds to nothing, for what it does to the flow before it.
-func (b *binder) nowhere(e *end) error {
+// breakFlow adds a start or step that binds to nothing, because it affects the flow before it.
+func (b *binder) breakFlow(e *end) error {
 	if e.role == timeline.FlowEnd || e.Space != timeline.FlowV1 && e.Space != timeline.FlowV2 {
 		return nil
 	}
-	e.nowhere = true
+	e.unbound = true
 	if e.Space == timeline.FlowV2 {
 		e.order = b.startBefore(e.event)
 	}
 	return b.ends.Add(*e)
 }
 
-// latestStart is a start of this time, in the order of the input: ordinal is the largest of all starts up to this one.
+// latestStart is a start at this time, in input order. ordinal is the largest of all starts up to this one.
 type latestStart struct {
 	event   uint32
 	ordinal uint64
 }
 
-// startBefore returns the place in the order of starts of an event that starts nothing: the place of the last start at this time
-// that comes before it in the input.
+// startBefore returns the position in the order of starts of an event that starts nothing: the position of the last start at this time
+// that precedes the event in the input.
 func (b *binder) startBefore(event uint32) uint64 {
 	if len(b.inFile) == 0 {
 		for _, r := range b.starts {
@@ -354,10 +338,10 @@ func (b *binder) startBefore(event uint32) uint64 {
 	return b.inFile[i-1].ordinal
 }
 
-// unbound counts an end that binds to nothing and keeps it at its own place.
+// unbound counts an end that binds to nothing and keeps it as an instant at its own position.
 func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
-	b.shown++
+	b.unboundCount++
 	b.timeline.Show(e.slice.Track, e.slice.Lane)
 	if e.slice.Lane > 0 {
 		b.problems.Add(problem.InstantDepthLimit, e.position(), "")
@@ -386,11 +370,11 @@ func (b *binder) carrier(e *end) error {
 		}
 	}
 	b.problems.Add(problem.FlowNoEnclosingSlice, e.position(), "")
-	return b.nowhere(e)
+	return b.breakFlow(e)
 }
 
-// next binds an end to the slice that starts next on its thread. At the time of the end itself, an X has started
-// already; a Begin, an instant or anything without length is next if it comes later in the input.
+// next binds an end to the next slice that starts on its thread. At the time of the end itself, a complete event has already
+// started; a Begin, an instant or an event without length is next if it comes later in the input.
 func (b *binder) next(e *end, track timeline.TrackID) error {
 	later := b.laterStarts(track)
 	i := sort.Search(len(later), func(i int) bool { return later[i].event > e.event })
@@ -403,19 +387,19 @@ func (b *binder) next(e *end, track timeline.TrackID) error {
 	return nil
 }
 
-// laterStart is a start of this time that may be next: event is the largest index in the input of all such starts of
-// the thread up to this one, so that the first that exceeds some index is the first start that does.
+// laterStart is a start at this time that may be next. event is the largest index in the input of all such starts of
+// the thread up to this one, so that binary search finds the first start after an event.
 type laterStart struct {
 	event uint32
-	start int // index into starts
+	start int // index in starts
 }
 
-// laterStarts returns the starts of this time on a thread that may be next for an end of this time.
+// laterStarts returns the starts at this time on a thread that may be next for an end at this time.
 func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 	if list, ok := b.later[track]; ok {
 		return list
 	}
-	first := sort.Search(len(b.starts), func(i int) bool { return b.starts[i].Track() >= track }) // they come by track
+	first := sort.Search(len(b.starts), func(i int) bool { return b.starts[i].Track() >= track }) // starts are sorted by track
 	var list []laterStart
 	for i := first; i < len(b.starts) && b.starts[i].Track() == track; i++ {
 		r := b.starts[i]
@@ -432,9 +416,9 @@ func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 	return list
 }
 
-// enclosing returns the innermost slice or instant of a thread that contains the time of e, its end included; nil if
-// there is none. At the edges the order in the input decides (chrome-json.md 15): an X that starts now has
-// started, anything else that starts now must come before e; a slice that an end event ends now must end after e.
+// enclosing returns the innermost slice or instant of a thread that contains the time of e, including its end; nil if
+// there is none. At the edges the input order decides (chrome-json.md 15): a complete event that starts now has started; any
+// other start must come before e, and any end event after e.
 func (b *binder) enclosing(th *thread, e *end) *active {
 	th.compact(e.ts)
 	for i, n := len(th.active)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
@@ -453,17 +437,12 @@ func (b *binder) enclosing(th *thread, e *end) *active {
 	return nil
 }
 
-// compact forgets all slices that ended before now, if there may be many.
+// compact removes all slices that ended before now, if there may be many.
 func (th *thread) compact(now timeline.Nanos) {
 	th.drop(now)
-	if len(th.active) < 2*th.kept+64 {
+	if len(th.active) < 2*th.compacted+64 {
 		return
 	}
-	kept := th.active[:0]
-	for i := range th.active {
-		if !th.active[i].over(now) {
-			kept = append(kept, th.active[i])
-		}
-	}
-	th.active, th.kept = kept, len(kept)
+	th.active = slices.DeleteFunc(th.active, func(a active) bool { return a.over(now) })
+	th.compacted = len(th.active)
 }

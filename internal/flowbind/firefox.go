@@ -8,14 +8,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefox applies the rule of the active flow to a marker (firefox.md 7): an id that has no active flow begins
+// firefox applies the rule of the active flow to a marker (firefox.md 7): an id without an active flow begins
 // one, whatever the role; a terminating id ends it with this marker, which still belongs to it.
 //
-// All members of a flow make one chain with one id, a single member as well, so that the output says which markers belong
-// to a flow. Among members that start at one time the chain takes the order in which the output holds them, which
-// differs from the rule where one contains the other.
+// All members of a flow form one chain with one id. A single member has an id too, so that the output shows which markers
+// belong to a flow. Members that start at the same time are chained in output order, which differs from the rule if one
+// contains the other.
 func (l *linker) firefox(e *end) {
-	l.seen = e
+	l.lastFirefox = e
 	if l.state == none {
 		l.state = open
 		l.lastID++
@@ -35,13 +35,13 @@ func (l *linker) firefox(e *end) {
 	}
 }
 
-// joinTied adds the members that start at one time to the chain.
+// joinTied adds the members that start at the same time to the chain.
 func (l *linker) joinTied() {
 	slices.SortFunc(l.tied, func(a, b Slice) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	for _, member := range l.tied {
 		next := timeline.FlowRef{Ordinal: member.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal}
 		if l.chain && l.timeline.Machine(l.tail.Track) != l.timeline.Machine(member.Track) {
-			l.count(problem.FlowAcrossMachines, l.seen)
+			l.count(problem.FlowAcrossMachines, l.lastFirefox)
 			l.endTied()
 			l.lastID++
 			next.ID = l.lastID
@@ -55,14 +55,14 @@ func (l *linker) joinTied() {
 	l.tied = l.tied[:0]
 }
 
-// finishFirefox ends the flow. A single member has no other to end the flow for.
+// finishFirefox ends the flow.
 func (l *linker) finishFirefox() {
 	l.joinTied()
 	l.endTied()
 	l.state = none
 }
 
-// endTied ends the chain of a flow of Firefox.
+// endTied ends the chain of a Firefox flow. It is terminating only if it has several members.
 func (l *linker) endTied() {
 	if l.chain {
 		l.last.Terminating = l.last.Previous != timeline.NoOrdinal

@@ -1,14 +1,13 @@
-// Package flowbind resolves flows: it binds the ends of flows to slices, closes ids that are used again, and gives every
-// chain of slices an id of its own.
+// Package flowbind resolves flows: it binds the ends of flows to slices, separates the uses of reused ids, and gives every
+// chain of slices its own id.
 //
-// The work is done in three steps, each over a sorted stream, so that memory does not grow with the trace:
+// There are three steps, each over a sorted stream, so that memory does not grow with the trace:
 //
 //  1. bind: one scan of the timeline finds the slice of every flow end (bind.go);
-//  2. link: sorted by key and time, the ends of each key run through the rules of their space, which makes arrows and
-//     joins them to chains (link.go);
-//  3. the members of all chains, sorted by slice, are attached to the timeline, which hands them out with its slices.
+//  2. link: the ends, sorted by key and time, are joined to arrows and chains by the rules of their space (link.go);
+//  3. the members of all chains, sorted by slice, are attached to the timeline, which returns them with its slices.
 //
-// Visit reports the flows as the input has them; flowindex.Index is built from these. Steps returns them in the order of time, for
+// Visit reports the flows of the input, from which flowindex.Index is built. Steps returns them in time order, for
 // attribution.
 //
 // The rules are in chrome-json.md 15, firefox.md 7 and, for Perfetto's own flow ids, perfetto.md 8.
@@ -22,8 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// NestAndResolve nests a timeline, resolves its flows and attaches them to it. What is wrong with them is counted in the
-// timeline's problem log.
+// NestAndResolve nests a timeline, resolves its flows and attaches them. The timeline's problem log counts errors in them.
 func NestAndResolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, nil) }
 
 func hasFlows(t *timeline.Timeline) bool {
@@ -64,7 +62,7 @@ type scanFunc func(context.Context, func([]timeline.Record) error) error
 type pass struct {
 	timeline *timeline.Timeline
 	problems *problem.Log
-	write    func(timeline.FlowRef) error // takes the members of chains and the ends that bind to nothing
+	write    func(timeline.FlowRef) error // receives the members of chains and the ends that bind to nothing
 	visitor  Visitor
 	steps    *stepWriter // may be nil
 

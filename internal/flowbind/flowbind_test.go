@@ -42,11 +42,11 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 	return tl, log
 }
 
-// arrow is a line that Perfetto draws between two slices or instants, known by their events.
+// arrow is a line that Perfetto draws between two slices or instants, identified by their events.
 type arrow struct{ from, to uint32 }
 
-// drawer draws arrows from items as Perfetto does (perfetto.md 8): an id that is not active begins at its item; one
-// that is makes an arrow from the item where it was last. The arrow starts at what starts earlier.
+// drawer draws arrows from items as Perfetto does (perfetto.md 8): an inactive id begins at its item; an active one makes an arrow
+// from the item with its last occurrence. The arrow starts at the earlier item.
 type drawer struct {
 	active  map[uint64]place
 	arrows  []arrow
@@ -115,7 +115,7 @@ func (d *drawer) text() string {
 	return strings.Join(all, " ")
 }
 
-// flowProblems writes what was counted, without positions: "flow_fan_out 1".
+// flowProblems formats the counts, without positions: "flow_fan_out 1".
 func flowProblems(log *problem.Log) string {
 	var all []string
 	for _, total := range log.Totals() {
@@ -126,7 +126,7 @@ func flowProblems(log *problem.Log) string {
 	return strings.Join(all, ", ")
 }
 
-// check compares arrows and problems, and that nothing was written that Perfetto ignores.
+// check compares arrows and problems, and that the output has no ids that Perfetto ignores.
 func check(t *testing.T, text, arrows, problems string) {
 	t.Helper()
 	for _, memory := range []int64{largeMemory, smallMemory} {
@@ -144,7 +144,7 @@ func check(t *testing.T, text, arrows, problems string) {
 	}
 }
 
-// The slices of the state machine's tests: each on a thread of its own, one after the other.
+// The slices of the state machine's tests: one after the other, each on its own thread.
 var slicesInARow = map[string]struct{ thread, ts int }{"A": {1, 0}, "B": {2, 20}, "C": {1, 40}, "D": {3, 60}, "E": {2, 80}}
 
 // v1 writes steps like "sA tB fC" as s, t and f events in the middle of their slices.
@@ -161,7 +161,7 @@ func v1(steps string) string {
 	return text.String()
 }
 
-// v2 writes them as slices that carry a bind_id.
+// v2 writes them as slices with a bind_id.
 func v2(steps string) string {
 	var text strings.Builder
 	for _, name := range []string{"A", "B", "C", "D", "E"} {
@@ -177,7 +177,7 @@ func v2(steps string) string {
 	return text.String()
 }
 
-// TestStateMachine goes through every field of the table in chrome-json.md 15, for both forms of flows.
+// TestStateMachine tests every cell of the table in chrome-json.md 15, for both forms of flows.
 func TestStateMachine(t *testing.T) {
 	tests := []struct{ steps, arrows, problems string }{
 		// none
@@ -214,7 +214,7 @@ func TestStateMachine(t *testing.T) {
 	}
 }
 
-// A chain has one id, which ends with its last member; every further arrow of a producer has its own (chrome-json.md 15).
+// A chain has one id, which ends with its last member; every further arrow of a producer has its own id (chrome-json.md 15).
 func TestIDs(t *testing.T) {
 	tests := []struct{ steps, want string }{
 		{"sA fB", "A flow=1, B end=1"},
@@ -249,8 +249,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestBinding shows to which slice the ends of flows attach (chrome-json.md 15). In every input the other end of
-// the flow is P, or Q for ends that are bound first.
+// TestBinding shows the slices to which the ends of flows bind (chrome-json.md 15). In every input the other end of the flow is P,
+// or Q for ends that are bound first.
 func TestBinding(t *testing.T) {
 	const producer, consumer = "X 9/9 P 0 1\ns 9/9 1 0\n", "X 9/9 Q 900 1\nf 9/9 1 900 bp=e\n"
 	tests := []struct{ name, text, arrows, problems string }{
@@ -297,8 +297,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// A start or a step outside all slices draws no arrow, but where its id has ended, what follows does not belong to the
-// flow before: nothing starts there (chrome-json.md 15).
+// A start or a step outside all slices draws no arrow, but if its id has ended, later ends do not belong to the flow before: no flow
+// starts there (chrome-json.md 15).
 func TestStartsInNoSlice(t *testing.T) {
 	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\nX 1/1 C 40 10\nX 1/2 D 60 10\n"
 	const first = slices + "s 1/1 1 5\nf 1/2 1 25 bp=e\n"
@@ -377,8 +377,8 @@ func TestBackwards(t *testing.T) {
 	}
 }
 
-// TestAtOneTime shows that at one timestamp producers are written before their consumers, whatever the order of tracks,
-// as far as that is possible (chrome-json.md 15, perfetto.md 6).
+// TestAtOneTime shows that at one timestamp producers are written before their consumers where possible, whatever the order of
+// tracks (chrome-json.md 15, perfetto.md 6).
 func TestAtOneTime(t *testing.T) {
 	tests := []struct{ name, text, arrows, problems string }{
 		{"the consumer is on an earlier track", "X 1/1 C 0 9 in=1\nX 1/2 P 0 9 out=1\n", "", "flow_end_without_start 1, flow_unfinished 1"},
@@ -421,7 +421,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// Ends that bind to nothing are shown as instants beside their thread.
+// Ends that bind to nothing become instants next to their thread.
 func TestUnboundEndsAreShown(t *testing.T) {
 	tl, log := resolve(t, largeMemory, "s 1/1 7 5\nf 1/1 text 9\n")
 	got, err := tracetext.Dump(context.Background(), tl)

@@ -5,29 +5,29 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLinked is how many events one key may link, apart from those that refer to the span that it names: more have something in common that
-// says nothing of them. Any number of events may refer to one span.
+// maxLinked bounds the events with one key as their own: a key with more does not identify anything. Any number of events may
+// refer to one span.
 const maxLinked = 64
 
-// links are the events that carry one key. Those that name it as their own come first, then those that refer to it, both in the order of
-// time (compareEnds). They are drawn in the order of time, as soon as it is known what comes next.
+// links are the events with one key: first the own events, which have the key as their own, then references to it, both in
+// time order (compareEnds). Arrows are drawn in time order, as soon as the next event is known.
 type links struct {
-	own       []end // events that do not refer to another one
-	ambiguous bool  // there are more than maxLinked of them
-	several   bool  // the events so far are of several inputs
-	reference end   // the last event that refers, which is not drawn yet
-	waiting   bool  // there is one
+	own       []end
+	ambiguous bool // more than maxLinked own events
+	several   bool // the events so far are from several inputs
+	reference end  // the last reference, whose arrow is not drawn yet
+	waiting   bool // there is such a reference
 
-	drawn   int    // of own
-	sender  end    // the last event that does not refer to another one: it leads to those that do
-	from    Slice  // what leads to the next such event: the sender, or what was done for it
-	referer uint64 // 1 + ordinal of the last event that refers; 0: none
+	drawn   int    // number of own events with arrows
+	sender  end    // the last own event, from which arrows lead to references
+	from    Slice  // where the arrow to the next own event starts: the sender, or the work done for it
+	referer uint64 // 1 + ordinal of the last reference; 0: none
 }
 
-// refers reports whether an event refers to the span that the key names, as its children do.
+// refers reports whether an event refers to the span that the key identifies, as its children do.
 func (e *end) refers() bool { return e.role != timeline.FlowContinue }
 
-// linkEnd takes the next event with the current key.
+// linkEnd handles the next event with the current key.
 func (l *linker) linkEnd(e *end) {
 	switch k := &l.links; {
 	case k.ambiguous:
@@ -46,7 +46,7 @@ func (l *linker) linkEnd(e *end) {
 	}
 }
 
-// finishLink ends the flow of the events that carry one key.
+// finishLink ends the flow of the events with one key.
 func (l *linker) finishLink() {
 	if k := &l.links; !k.ambiguous {
 		l.drawReference(nil)
@@ -60,8 +60,8 @@ func (l *linker) finishLink() {
 	l.links = links{own: l.links.own[:0]}
 }
 
-// drawOwn draws the events that do not refer to another one and come before an event, or all of them. If the events are of several inputs,
-// they are one chain of request, work and response; the reader of an input shows what is in it alone.
+// drawOwn draws the arrows to own events before the given event, or to all if it is nil. Events from several inputs form one
+// chain of request, work and response. Arrows inside a single input are drawn by its reader.
 func (l *linker) drawOwn(before *end) {
 	k := &l.links
 	if !k.several {
@@ -76,8 +76,8 @@ func (l *linker) drawOwn(before *end) {
 	}
 }
 
-// drawReference draws the event that refers to the span and was taken last; next is the one that follows it, if any. Of several events that
-// refer to one span, each has an arrow from it.
+// drawReference draws the arrow from the span to the waiting reference; next is the following reference or nil. Every reference
+// to a span has its own arrow.
 func (l *linker) drawReference(next *end) {
 	k := &l.links
 	if !k.waiting || !k.several {
@@ -92,8 +92,8 @@ func (l *linker) drawReference(next *end) {
 	l.refer(e, answered && e.role == timeline.FlowServe)
 }
 
-// refer draws the arrow to an event that refers to the sender. The reader of an input shows what is in it alone. If the next event is an
-// answer, it comes from the one that refers.
+// refer draws the arrow to a reference to the sender, unless both are in one input, whose reader draws it. If the reference is
+// answered, the arrow to the next own event starts there.
 func (l *linker) refer(e *end, answered bool) {
 	k := &l.links
 	if e.input == k.sender.input || e.slice.Ordinal+1 == k.referer { // it may be the parent and a link
@@ -106,7 +106,7 @@ func (l *linker) refer(e *end, answered bool) {
 	}
 }
 
-// lead draws an arrow; on: others follow from where it leads.
+// lead draws an arrow. on: the flow continues from its target.
 func (l *linker) lead(from Slice, e *end, on bool) {
 	k := &l.links
 	if l.state == none {
@@ -115,7 +115,7 @@ func (l *linker) lead(from Slice, e *end, on bool) {
 	}
 	l.producer, l.sent = from, passed{event: from.Event}
 	l.arrow(e)
-	if e.ts >= k.sender.ts { // else nothing has been handed to the sender by then
+	if e.ts >= k.sender.ts { // otherwise there is nothing to propagate yet
 		step := *e
 		if step.role = timeline.FlowEnd; on {
 			step.role = timeline.FlowContinue
@@ -124,7 +124,7 @@ func (l *linker) lead(from Slice, e *end, on bool) {
 	}
 }
 
-// unknown counts an event that refers to a span which is in no input.
+// unknown counts a reference to a span that is in none of the inputs.
 func (l *linker) unknown(e *end) {
 	if e.role == timeline.FlowReference {
 		l.count(problem.SpanLinkUnknown, e)

@@ -16,19 +16,16 @@ var refOrder = extsort.Order[timeline.FlowRef]{
 }
 
 func compareRefs(a, b *timeline.FlowRef) int {
-	if a.Ordinal != b.Ordinal {
-		return cmp.Compare(a.Ordinal, b.Ordinal)
-	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.ID, b.ID))
 }
 
-// linker runs the ends of one key after the other through the rules and writes the members of the resulting chains.
+// linker applies the rules to the ends of each key and writes the members of the resulting chains.
 type linker struct {
 	problems *problem.Log
 	members  func(timeline.FlowRef) error
 	visitor  Visitor
 	steps    *stepWriter // may be nil
-	total    int64       // arrows
+	total    int64       // number of arrows
 	timeline *timeline.Timeline
 	lastID   uint64
 	err      error // of members
@@ -36,31 +33,31 @@ type linker struct {
 	key      Key
 	state    state
 	producer Slice  // set in all states except none
-	sent     passed // by the producer
-	start    end    // that opened the flow
-	arrows   int    // of the flow so far
+	sent     passed // where the flow leaves the producer
+	start    end    // the end that opened the flow
+	arrows   int    // number of arrows of the flow so far
 
-	// The chain that is being built: a sequence of slices, each the producer of the next, with one id. last is its
-	// last member, which is not written before it is known whether the chain ends there.
+	// The chain that is being built: a sequence of slices with one id, each the producer of the next. tail is its last slice;
+	// last is written only when it is known whether the chain ends there.
 	chain bool
 	tail  Slice
-	last  timeline.FlowRef // of it
+	last  timeline.FlowRef
 
-	seen  *end    // the last end of a Firefox flow
-	tied  []Slice // members of a Firefox flow that start at one time
-	links links   // of a key of links
+	lastFirefox *end    // the last end of a Firefox flow
+	tied        []Slice // members of a Firefox flow that start at the same time
+	links       links   // state for a key of links
 }
 
 // state is the state of a key (chrome-json.md 15).
 type state uint8
 
 const (
-	none   state = iota // never started, or ended for good
-	open                // there is a producer
+	none   state = iota // not started, or ended for good
+	open                // has a producer
 	closed              // ended; further ends belong to the same producer
 )
 
-// link returns the number of arrows.
+// link links all ends and returns the number of arrows.
 func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, error) {
 	var e end
 	for n := 0; ; n++ {
@@ -103,8 +100,8 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 // chrome applies the rules of s, t, f and bind_id.
 func (l *linker) chrome(e *end) {
 	switch {
-	case e.nowhere:
-		l.nowhere()
+	case e.unbound:
+		l.breakFlow()
 	case e.role == timeline.FlowStart && l.state == open:
 		l.count(problem.FlowDuplicateStart, e)
 	case e.role == timeline.FlowStart:
@@ -127,9 +124,9 @@ func (l *linker) chrome(e *end) {
 	}
 }
 
-// nowhere handles a start or step outside all slices. Nothing can start there. But where its id has ended, it would have
-// begun anew, and what follows must not be taken for further ends of the flow before.
-func (l *linker) nowhere() {
+// breakFlow handles a start or step outside all slices. No flow can start there, but it separates an ended flow from later
+// ends with the same id, which must not become further ends of that flow.
+func (l *linker) breakFlow() {
 	if l.state == closed {
 		l.finish()
 	}
@@ -152,7 +149,7 @@ func (l *linker) native(e *end) {
 	}
 }
 
-// passed says when a flow passes a slice, as timeline.FlowRef does.
+// passed is the time and order in which a flow passes a slice, as in timeline.FlowRef.
 type passed struct {
 	after      timeline.Nanos
 	event, nth uint32
@@ -185,7 +182,7 @@ func (l *linker) finish() {
 	}
 	if l.state == open && l.arrows == 0 {
 		l.count(problem.FlowUnfinished, &l.start)
-		if l.key.Space == timeline.FlowNative { // its only member keeps the id, as one of Firefox does
+		if l.key.Space == timeline.FlowNative { // its only member keeps the id, as in Firefox flows
 			l.lastID++
 			l.write(l.member(&l.producer, timeline.NoOrdinal, l.sent))
 		}
@@ -205,7 +202,7 @@ func (l *linker) endChain() {
 	l.chain = false
 }
 
-// arrow draws an arrow from the producer to the slice of e and reports whether it could.
+// arrow draws an arrow from the producer to the slice of e. It reports false if they are the same.
 func (l *linker) arrow(e *end) bool {
 	from, to := l.producer, e.slice
 	if from.Ordinal == to.Ordinal {
@@ -220,14 +217,14 @@ func (l *linker) arrow(e *end) bool {
 	l.total++
 	switch {
 	case backwards(&from, &to):
-		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one.
+		// Perfetto processes the earlier slice first, so it draws the arrow from the earlier to the later one.
 		l.count(problem.FlowBackwards, e)
 		l.beginChain(&to, e.passed())
 		ref := l.member(&from, to.Ordinal, l.sent)
 		ref.Terminating, ref.Backwards = true, true
 		l.write(ref)
 	case from.TS == to.TS:
-		// Walk turns such an arrow where flows lead in a circle. That must not turn other arrows of a chain as well.
+		// Walk reverses such an arrow if flows form a cycle. Its own chain keeps the other arrows from being reversed too.
 		l.beginChain(&from, l.sent)
 		ref := l.member(&to, from.Ordinal, e.passed())
 		ref.Terminating = true
@@ -236,8 +233,8 @@ func (l *linker) arrow(e *end) bool {
 		if l.chain && l.tail == from {
 			l.write(l.last)
 		} else {
-			// The first arrow of the flow, or one more from a producer that has one: a shared id would make A→B→C of
-			// A→B and A→C.
+			// The first arrow of the flow, or a further one from the same producer: with a shared id, A→B and A→C would
+			// become A→B→C.
 			l.beginChain(&from, l.sent)
 		}
 		l.chain, l.tail = true, to
@@ -246,7 +243,7 @@ func (l *linker) arrow(e *end) bool {
 	return true
 }
 
-// across reports, and counts, that a flow leads to another machine, where viewers do not follow it.
+// across reports whether a flow leads to another machine, where viewers do not follow it, and counts that.
 func (l *linker) across(from *Slice, e *end) bool {
 	if l.timeline.Machine(from.Track) == l.timeline.Machine(e.slice.Track) {
 		return false
@@ -262,8 +259,7 @@ func (l *linker) beginChain(first *Slice, sent passed) {
 	l.write(l.member(first, timeline.NoOrdinal, sent))
 }
 
-// backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but necessarily before
-// it in the output.
+// backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but precedes it in the output.
 func backwards(from, to *Slice) bool {
 	if from.TS != to.TS {
 		return to.TS < from.TS

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// This file resolves flows a second time: sentence by sentence from the specification, looking at all slices for every
-// end. What package flowbind does must come to the same.
+// This file is a second implementation of flows: a direct translation of the specification, which examines all slices for every end.
+// Package flowbind must have the same results.
 
 // step is a copy of a record.
 type step struct {
@@ -67,7 +67,7 @@ func newNaive(t *testing.T, tl *timeline.Timeline) *naive {
 	return n
 }
 
-// target returns the slice to which an end binds, nil if there is none.
+// target returns the slice to which an end binds; nil if there is none.
 func (n *naive) target(s *step) *step {
 	switch s.Binding {
 	case timeline.BindNothing:
@@ -75,7 +75,7 @@ func (n *naive) target(s *step) *step {
 	case timeline.BindCarrier:
 		return n.carrier(s)
 	case timeline.BindNext:
-		for i := range n.starts { // in their order
+		for i := range n.starts { // in order
 			st := &n.starts[i]
 			now := st.TS == s.TS && st.Event > s.Event && (!st.Complete || st.End == st.TS)
 			if st.Track == s.Track && (st.TS > s.TS || now) {
@@ -110,12 +110,12 @@ func (n *naive) carrier(s *step) *step {
 	return nil
 }
 
-// bound is an end with its slice, nil if there is none.
+// bound is an end with its slice; nil if there is none.
 type bound struct {
 	step, slice *step
 }
 
-// place is the place of an end at its time: its slice's, or, without one, after the starts that come before it in the input.
+// place is the position of an end at its time: its slice's, or, without one, after the starts that precede it in the input.
 func (n *naive) place(b bound) uint64 {
 	if b.slice != nil {
 		return b.slice.Ordinal
@@ -164,7 +164,7 @@ func (n *naive) resolve() {
 	}
 }
 
-// key runs the ends of one key through the table of chrome-json.md 15, or perfetto.md 8.
+// key applies the table of chrome-json.md 15, or perfetto.md 8, to the ends of one key.
 func (n *naive) key(all []bound) {
 	var producer *step
 	closed, used := false, false
@@ -223,8 +223,8 @@ func (n *naive) arrow(from, to *step) bool {
 	return true
 }
 
-// randomFlows returns random slices and flows on a few threads. span is the range of their times: the smaller it is, the
-// more happens at one time.
+// randomFlows returns random slices and flows on a few threads. span is the range of their times: the smaller it is, the more events
+// have the same time.
 func randomFlows(seed uint64, n, span int) string {
 	r := rand.New(rand.NewPCG(seed, 9))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -279,9 +279,8 @@ var flowKinds = []problem.Kind{
 	problem.FlowEndWithoutStart, problem.FlowSelf, problem.FlowFanOut, problem.FlowUnfinished,
 }
 
-// On random inputs, Perfetto draws the arrows that the second implementation finds, and the same problems are counted.
-// Where flows lead in a circle at one time, which only happens if much happens at one time, an arrow may point the other
-// way; that is counted too.
+// On random inputs, Perfetto draws the arrows that the second implementation finds, and the same problems are counted. If flows form
+// a cycle at one time, which needs many events at that time, an arrow may be reversed; the test counts that too.
 func TestAgainstNaiveImplementation(t *testing.T) {
 	circles := 0
 	const inputs = 600

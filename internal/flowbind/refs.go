@@ -10,7 +10,7 @@ import (
 // refs are the members of all resolved flows, by ordinal.
 type refs struct {
 	sorted *extsort.Sorted[timeline.FlowRef]
-	steps  *Steps // nil if they were not collected, or were taken
+	steps  *Steps // nil if they were not collected, or after TakeSteps
 }
 
 // From implements timeline.Attached.

@@ -10,24 +10,24 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Step is a flow passing a slice or instant: it comes in, goes out, or both.
+// Step is a passage of a flow through a slice or instant, which it enters (In), leaves (Out), or both.
 type Step struct {
-	At      timeline.Nanos // when it passes; Chrome's s, t and f may have a time inside their slice
-	Event   uint32         // index in the input of the event that says so; it decides the order at one time
-	Nth     uint32         // of the steps that one event says
+	At      timeline.Nanos // Chrome's s, t and f may have a time inside their slice
+	Event   uint32         // index in the input of the event with this end; orders steps at the same time
+	Nth     uint32         // index among the steps of the event
 	Flow    uint64         // number of the flow, from 1; a flow ends where its id ends or starts again
 	Ordinal uint64         // of the slice or instant, see timeline.Head.Ordinal
 	Track   timeline.TrackID
 	In, Out bool
-	Last    bool // the flow passes nothing after this
+	Last    bool // the last step of the flow
 }
 
-// Steps are all steps of the flows of a timeline, in the order of time. They must be closed.
+// Steps are all steps of the flows of a timeline, in time order. They must be closed.
 type Steps struct {
 	sorted *extsort.Sorter[Step]
 }
 
-// Next stores the next step in s and reports whether there was one.
+// Next stores the next step in *step and reports whether there was one.
 func (s *Steps) Next(step *Step) (bool, error) {
 	if s.sorted == nil {
 		return false, nil
@@ -43,7 +43,7 @@ func (s *Steps) Rewind() error {
 	return s.sorted.Rewind()
 }
 
-// Close frees what the steps hold.
+// Close frees the memory and temporary files.
 func (s *Steps) Close() error {
 	if s.sorted == nil {
 		return nil
@@ -51,8 +51,7 @@ func (s *Steps) Close() error {
 	return s.sorted.Close()
 }
 
-// NestAndTrace is NestAndResolve for a timeline whose steps are asked for next: it collects them on the way. They stay
-// with the timeline until TakeSteps takes them.
+// NestAndTrace is NestAndResolve, and also collects the steps. The timeline owns them until TakeSteps.
 func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 	if !hasFlows(t) {
 		return t.Nest(ctx)
@@ -65,8 +64,8 @@ func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 	return err
 }
 
-// TakeSteps returns the steps of a timeline that is nested and has its flows: those that NestAndTrace or VisitAndTrace has collected, or, if
-// there are none, or they were taken, by going through the flows once more.
+// TakeSteps returns the steps of a nested timeline with resolved flows. If NestAndTrace or VisitAndTrace has not collected them,
+// or they were taken before, it processes the flows once more.
 func TakeSteps(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
 	if !hasFlows(t) {
 		return &Steps{}, nil
@@ -87,17 +86,17 @@ func newStepWriter(t *timeline.Timeline) *stepWriter {
 	return &stepWriter{sorter: extsort.New(stepOrder, t.Memory()/16, t.TempDir())}
 }
 
-// stepWriter takes the steps as the linker finds them. A nil stepWriter takes nothing.
+// stepWriter collects the steps that the linker finds. A nil stepWriter ignores them.
 type stepWriter struct {
-	sorter *extsort.Sorter[Step]
-	flow   uint64
-	held   Step // the latest, while it may be the last of its flow
-	err    error
+	sorter  *extsort.Sorter[Step]
+	flow    uint64
+	pending Step // the latest, which may be the last of its flow
+	err     error
 }
 
-// step takes an end that the linker has handled; before is the state of its key before that.
+// step adds an end that the linker has handled; before is the state of its key before that.
 func (c *stepWriter) step(e *end, before state) {
-	if c == nil || e.nowhere {
+	if c == nil || e.unbound {
 		return
 	}
 	s := Step{At: e.ts, Event: e.event, Nth: e.nth, Ordinal: e.slice.Ordinal, Track: e.slice.Track}
@@ -124,27 +123,24 @@ func (c *stepWriter) step(e *end, before state) {
 		c.flush(false)
 	}
 	s.Flow = c.flow
-	c.held = s
+	c.pending = s
 }
 
-// flush passes on the step that is held.
+// flush writes the pending step.
 func (c *stepWriter) flush(last bool) {
-	if c == nil || c.held.Flow == 0 {
+	if c == nil || c.pending.Flow == 0 {
 		return
 	}
-	c.held.Last = last
+	c.pending.Last = last
 	if c.err == nil {
-		c.err = c.sorter.Add(c.held)
+		c.err = c.sorter.Add(c.pending)
 	}
-	c.held = Step{}
+	c.pending = Step{}
 }
 
-// compareSteps sorts by time, then in the order of the input.
+// compareSteps sorts by time, then in input order.
 func compareSteps(a, b *Step) int {
-	if a.At != b.At {
-		return cmp.Compare(a.At, b.At)
-	}
-	return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Nth, b.Nth))
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Event, b.Event), cmp.Compare(a.Nth, b.Nth))
 }
 
 var stepOrder = extsort.Order[Step]{

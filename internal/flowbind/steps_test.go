@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracetext"
 )
 
-// Steps say when a flow passes a slice, in which direction, and when it is over: in the order of time, at one time in that
-// of the input. A start that is ignored or lies in no slice, and ends of nothing, are not steps.
+// Steps have the time and direction in which a flow passes a slice, and its last step, in time order and then input order. Ignored
+// starts, starts outside slices, and ends without a flow are not steps.
 func TestSteps(t *testing.T) {
 	const text = `
 # Chrome's own flows, bound by time: one that comes back to its slice, and an id that is used again.
@@ -46,7 +46,7 @@ D 2/1 dropped 420 out=7
 X 2/3 later 440 10 in=7
 `
 	want := []string{
-		// at, event of the step, in, out, last; the flows are numbered by the order in which they begin
+		// at, event of the step, in, out, last; flows are numbered by their start
 		"5 by 1 on a: flow A out",
 		"20 by 3 on b: flow A in out",
 		"50 by 4 on a: flow A in out",
@@ -170,8 +170,8 @@ func unnested(t *testing.T, memory int64, text string) *timeline.Timeline {
 	return tl
 }
 
-// Steps are the same whether they were collected while the timeline was nested, later, or while the flows were visited, which tells of the
-// same flows.
+// Steps are the same whether they were collected while the timeline was nested, later, or while the flows were visited; and a visit
+// reports the same flows.
 func TestTakeStepsAgain(t *testing.T) {
 	total := 0
 	for seed := range uint64(100) {
@@ -229,7 +229,7 @@ func takeSteps(t *testing.T, tl *timeline.Timeline) (all []flowbind.Step) {
 	return all
 }
 
-// visits is a flowbind.Visitor that notes what it is told.
+// visits is a flowbind.Visitor that records its calls.
 type visits []string
 
 func (v *visits) Begin(key flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {

@@ -8,21 +8,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Visitor receives the flows of the input, one after the other: in the order of their ids, equal keys in the order of time.
+// Visitor receives the flows of the input one at a time, sorted by key; flows with equal keys are in time order.
 type Visitor interface {
-	// Begin begins a flow with its first member. A flow passes a member at a time inside its slice.
+	// Begin begins a flow with its first member. at is the time, inside the slice, at which the flow passes the member.
 	Begin(key Key, at timeline.Nanos, s *Slice)
-	// Follow adds the member to which the flow leads from the slice with the ordinal from: the last member, or one before
-	// it that leads to several.
+	// Follow adds the member to which the flow leads from the slice with the ordinal from: the last member, or an earlier
+	// one from which several arrows lead.
 	Follow(at timeline.Nanos, s *Slice, from uint64)
-	// Join adds a member that comes after the last one, or is the last one again.
+	// Join adds a member after the last one, which may be the last one again.
 	Join(at timeline.Nanos, s *Slice)
-	// End ends the flow; ended means that the input does.
+	// End ends the flow. ended is set if the input ends it.
 	End(ended bool)
 }
 
-// Visit tells v of all flows of a timeline that is nested. It changes nothing, and counts no problems: that was done when
-// the flows were resolved.
+// Visit reports all flows of a nested timeline to v. It does not count problems: NestAndResolve has counted them.
 func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	if !hasFlows(t) {
 		return nil
@@ -30,8 +29,7 @@ func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	return visit(ctx, t, v, nil)
 }
 
-// VisitAndTrace is Visit for a timeline whose steps are asked for next: it collects them on the way. They stay with the timeline until
-// TakeSteps takes them.
+// VisitAndTrace is Visit, and also collects the steps. The timeline owns them until TakeSteps.
 func VisitAndTrace(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	r, ok := t.AttachedFlows().(*refs)
 	if !ok || r.steps != nil {

@@ -4,31 +4,30 @@ import (
 	"context"
 )
 
-// Link says how one flow leads to another.
+// Link is the kind of a connection between flows.
 type Link string
 
-// The links.
 const (
-	Shared Link = "shared" // one slice or instant is a member of both
-	Inside Link = "inside" // a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere
-	Around Link = "around" // a member of the flow that is reached contains a member of the other: in it, that was caused
+	Shared Link = "shared" // a slice or instant is a member of both
+	Inside Link = "inside" // a member of the new flow is inside a member of the other: that work continued elsewhere
+	Around Link = "around" // a member of the new flow contains a member of the other, and so caused it
 )
 
 // Connection is one step from a flow to another one.
 type Connection struct {
 	Flow     Flow
-	Distance int // number of steps from one of the flows that the search began with
+	Distance int // number of steps from the nearest flow at which the search started
 
-	From    int    // number of the flow from which the step leads here
-	Link    Link   // how
-	Through Member // of Flow: where
+	From    int    // number of the previous flow
+	Link    Link   // kind of the step
+	Through Member // the member of Flow that connects them
 }
 
-// Connected calls fn for all flows that can be reached from some flows, the nearest first, and each once: by way of slices
-// and instants that are members of several flows and, with nested, also by way of those that lie directly in each other
-// on one track. The flows to begin with are not among them. An error of fn ends the search and is returned.
+// Connected calls fn once for every flow that can be reached from the given ones, nearest first: through slices and instants
+// that are members of several flows and, with nested, also through those directly inside each other on one track. The given
+// flows are not included. An error of fn ends the search and is returned.
 //
-// What was reached is remembered, which takes some 20 bytes for each flow and each slice.
+// The search needs about 20 bytes of memory for each flow and each slice that it reaches.
 func (x *Index) Connected(ctx context.Context, from []Flow, nested bool, fn func(Connection) error) error {
 	s := search{x: x, nested: nested, flows: map[int]bool{}, slices: map[uint64]visited{}, fn: fn}
 	for _, f := range from {
@@ -50,22 +49,22 @@ func (x *Index) Connected(ctx context.Context, from []Flow, nested bool, fn func
 	return nil
 }
 
-// ConnectedMarkers counts the slices and instants of flows and of all flows that are connected with them by shared ones.
+// ConnectedMarkers counts the slices and instants of groups of flows that are connected by shared ones.
 type ConnectedMarkers struct {
-	group []uint32 // by number of a flow: a flow of the same group, itself for the one that stands for the group
-	count []uint32 // by the flow that stands for a group
+	group []uint32 // union-find: by number of a flow, its parent in the group; the representative is its own parent
+	count []uint32 // by number of the representative
 }
 
-// ConnectedMarkers groups the flows. It holds 8 bytes for each flow.
+// ConnectedMarkers groups the flows. The result needs 8 bytes for each flow.
 func (x *Index) ConnectedMarkers(ctx context.Context) (*ConnectedMarkers, error) {
 	c := &ConnectedMarkers{group: make([]uint32, x.Len()), count: make([]uint32, x.Len())}
 	for i := range c.group {
 		c.group[i] = uint32(i)
 	}
-	var p place
+	var p membership
 	first, flow := true, uint64(0)
 	last := uint64(0)
-	for at, i := x.places.From(0), 0; ; i++ {
+	for at, i := x.memberships.From(0), 0; ; i++ {
 		if i%(1<<14) == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -86,7 +85,7 @@ func (x *Index) ConnectedMarkers(ctx context.Context) (*ConnectedMarkers, error)
 	return c, nil
 }
 
-// find returns the flow that stands for the group of a flow.
+// find returns the representative of the group of a flow.
 func (c *ConnectedMarkers) find(flow uint64) uint32 {
 	f := uint32(flow)
 	for c.group[f] != f {
@@ -96,7 +95,7 @@ func (c *ConnectedMarkers) find(flow uint64) uint32 {
 	return f
 }
 
-// join makes one group of two, in favor of the one with more markers.
+// join joins two groups. The representative of the larger one remains.
 func (c *ConnectedMarkers) join(a, b uint64) {
 	to, from := c.find(a), c.find(b)
 	if to == from {
@@ -110,8 +109,7 @@ func (c *ConnectedMarkers) join(a, b uint64) {
 	c.count[from] = 0
 }
 
-// Of returns the number of markers that are connected with a flow, including its own. A marker of several
-// flows, or several times in one, counts once.
+// Of returns the number of markers in the group of a flow. A marker that occurs several times counts once.
 func (c *ConnectedMarkers) Of(f Flow) int { return int(c.count[c.find(uint64(f.Number))]) }
 
 type reached struct{ flow, distance int }
@@ -121,14 +119,14 @@ type search struct {
 	x        *Index
 	nested   bool
 	flows    map[int]bool       // reached
-	slices   map[uint64]visited // however many flows a slice has, it is looked at once
+	slices   map[uint64]visited // slices that were examined
 	queue    []reached
 	from     int
 	distance int
 	fn       func(Connection) error
 }
 
-// visited says what was followed from a slice.
+// visited is a set of the connections of a slice that were followed.
 type visited uint8
 
 const (
@@ -136,14 +134,14 @@ const (
 	visitedNesting                     // the slices around and inside
 )
 
-// visit reports whether something of a slice was not followed yet.
+// visit marks connections of a slice as followed. It reports whether they were not followed before.
 func (s *search) visit(ordinal uint64, what visited) bool {
 	before := s.slices[ordinal]
 	s.slices[ordinal] = before | what
 	return before&what == 0
 }
 
-// member follows what leads away from one member of a flow.
+// member follows the connections of a member of a flow.
 func (s *search) member(m Member) error {
 	if err := s.slice(m.Ordinal, Shared); err != nil || !s.nested || !s.visit(m.Ordinal, visitedNesting) {
 		return err
@@ -169,12 +167,12 @@ func (s *search) member(m Member) error {
 	return nil
 }
 
-// slice hands out the flows of a slice that were not reached before.
+// slice reports the flows of a slice that were not reached before.
 func (s *search) slice(ordinal uint64, link Link) error {
 	if !s.visit(ordinal, visitedFlows) {
 		return nil
 	}
-	return s.x.placesOf(ordinal, func(p *place) error {
+	return s.x.membershipsOf(ordinal, func(p *membership) error {
 		number := int(p.flow)
 		if s.flows[number] {
 			return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxCase is a file of testdata/conformance/firefox-flows/cases: markers, and the flows that the reference
-// implementation makes of them.
+// firefoxCase is a file of testdata/conformance/firefox-flows/cases: markers, and the flows that the reference implementation
+// computes from them.
 type firefoxCase struct {
 	Schemas []struct {
 		Name         string
@@ -56,8 +56,8 @@ type firefoxMarker struct {
 
 func nanos(ms float64) timeline.Nanos { return timeline.Nanos(ms * 1e6) }
 
-// fill adds the markers: instants and markers of stack-based schemas on their threads, others on tracks of their own,
-// because they need not nest. Their events are numbered in the order of the rule: by start, thread and place.
+// fill adds the markers: instants and markers of stack-based schemas on their threads, others on separate tracks, because they
+// need not nest. Their events are numbered in the order of the rule: by start, thread and position.
 func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 	var markers []firefoxMarker
 	for thread := range c.Threads {
@@ -124,15 +124,15 @@ func (c *firefoxCase) addFlows(b *timeline.Builder, m *firefoxMarker, ev *timeli
 	return nil
 }
 
-// name is how a marker is called in expected results.
+// name is the name of a marker in expected results.
 func name(thread int, label string) string { return fmt.Sprintf("%d/%s", thread, label) }
 
 func rawName(thread, label json.RawMessage) string {
 	return string(thread) + "/" + strings.Trim(string(label), `"`)
 }
 
-// TestFirefoxConformance compares the index with what the reference implementation finds: flows with their members in
-// order, the flows of each marker, the flows that share a marker, and what an id means at a time.
+// TestFirefoxConformance compares the index with the results of the reference implementation: flows with their members in order,
+// the flows of each marker, the flows that share a marker, and the flow of an id at a time.
 func TestFirefoxConformance(t *testing.T) {
 	paths, err := filepath.Glob("../../testdata/conformance/firefox-flows/cases/*.json")
 	if err != nil || len(paths) < 20 {
@@ -168,7 +168,7 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 		}
 		want = append(want, line)
 	}
-	numbers := map[string]int{} // of the index, by line
+	numbers := map[string]int{} // numbers in the index, by line
 	ofMarker := map[string][]int{}
 	for number := range x.Len() {
 		f, err := x.Flow(number)
@@ -220,8 +220,8 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 		if want := number(f.Outgoing); !slices.Equal(inside, want) {
 			t.Errorf("%s leads to %v, want %v", f.ID, inside, want)
 		}
-		// To the reference, an interval that is not stack-based lies in a stack-based one, but is not in what goes out
-		// of it. Here it lies on a track beside.
+		// In the reference, an interval that is not stack-based is inside a stack-based one, but the latter's outgoing flows do not include
+		// it. Here it is on a separate track.
 		if want := number(f.Incoming); !slices.Equal(around, want) && !c.beside(f.Members) {
 			t.Errorf("%s comes from %v, want %v", f.ID, around, want)
 		}
@@ -238,7 +238,7 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 	}
 }
 
-// neighbours returns the flows that are one step away: over the same markers, and over those around and inside.
+// neighbours returns the flows that are one step away: through the same markers, and through those around and inside.
 func neighbours(t *testing.T, x *flowindex.Index, number int) (direct, around, inside []int) {
 	start, err := x.Flow(number)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// formatID returns an id as the input has it, as far as that is known: Chrome's ids may be decimal in the input, and are
-// hexadecimal here.
+// formatID returns an id in the form of the input. Chrome's ids are always hexadecimal, although the input may have decimal ones.
 func (x *Index) formatID(k *flowbind.Key) string {
 	switch {
 	case k.TextID:
@@ -27,7 +26,7 @@ func (x *Index) formatID(k *flowbind.Key) string {
 	return fmt.Sprintf("%#x", k.ID)
 }
 
-// hashPrefix begins the hash of an id that is a text which was not kept.
+// hashPrefix precedes the hash of a text id whose text was not kept.
 const hashPrefix = "#"
 
 // spaces is a set of FlowSpace.
@@ -49,15 +48,15 @@ var (
 	allSpaces     = chromeSpaces | firefoxSpaces | nativeSpaces | spacesOf(timeline.FlowLink)
 )
 
-// candidate is what an id that someone asks for may mean.
+// candidate is a possible meaning of an id in a query.
 type candidate struct {
 	id       uint64
 	isText   bool
 	spaces   spaces
-	fallback bool // only if no candidate before it is the id of a flow
+	fallback bool // only used if no earlier candidate is the id of a flow
 }
 
-// candidates returns what an id may mean.
+// candidates returns the possible meanings of an id.
 func candidates(id string) []candidate {
 	var all []candidate
 	add := func(c candidate) {
@@ -69,8 +68,8 @@ func candidates(id string) []candidate {
 		}
 		all = append(all, c)
 	}
-	text := func(id string, of spaces, fallback bool) {
-		add(candidate{id: timeline.HashFlowID([]byte(id)), isText: true, spaces: of, fallback: fallback})
+	text := func(id string, in spaces, fallback bool) {
+		add(candidate{id: timeline.HashFlowID([]byte(id)), isText: true, spaces: in, fallback: fallback})
 	}
 	text(id, allSpaces, false)
 	if hash, ok := strings.CutPrefix(id, hashPrefix); ok {
@@ -85,11 +84,11 @@ func candidates(id string) []candidate {
 	}
 	digits, prefixed := cutHexPrefix(id)
 	if n, err := strconv.ParseUint(digits, 16, 64); err == nil {
-		of := chromeSpaces
+		in := chromeSpaces
 		if prefixed {
-			of |= nativeSpaces
+			in |= nativeSpaces
 		}
-		add(candidate{id: n, spaces: of})
+		add(candidate{id: n, spaces: in})
 	}
 	// Firefox writes 17 digits for a number of 64 bits.
 	if long, ok := strings.CutSuffix(id, "0"); ok && len(id) == 17 {

@@ -1,8 +1,8 @@
-// Package flowindex navigates the flows of a trace: an Index finds them by the ids that the input has, by time and by slice, and
-// follows the ways that lead from one to the next.
+// Package flowindex navigates the flows of a trace: an Index finds them by their ids in the input, by time and by slice, and
+// follows the connections between them.
 //
-// What does not live here: which slices a flow joins is found out when a trace is made or read (internal/flowbind). Package
-// flow is what other programs see of the index.
+// What does not live here: package flowbind determines the slices that a flow joins. Package flow is the public API of the
+// index.
 package flowindex
 
 import (
@@ -15,38 +15,38 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by slice; and the
-// flows that are connected with a flow. Its flows are the input's: what the output has to write with several ids,
-// because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
+// Index finds the flows of a trace by their ids in the input, which the output replaces, by time, and by slice; and the
+// flows that are connected with a flow. Its flows are the input's: a flow that the output must write with several ids,
+// because one slice leads to several, is one flow here, and a flow with a single slice is included.
 //
-// An Index holds about 200 bytes for each end of a flow. What is more than the timeline's memory budget lies in temporary
-// files. It must be closed, before the trace is, and is not safe for concurrent use.
+// An Index needs about 200 bytes for each end of a flow, in temporary files beyond the timeline's memory budget. It must be
+// closed before the trace is, and is not safe for concurrent use.
 type Index struct {
-	t       *timeline.Timeline
-	flows   *extsort.Sorted[flowRow]
-	members *extsort.Sorted[Member] // of one flow after the other
-	places  *extsort.Sorted[place]  // the same by slice
-	inner   *extsort.Sorted[nesting]
-	outer   *extsort.Sorted[nesting]
+	t           *timeline.Timeline
+	flows       *extsort.Sorted[flowRow]
+	members     *extsort.Sorted[Member]     // by flow
+	memberships *extsort.Sorted[membership] // by slice
+	inner       *extsort.Sorted[nesting]
+	outer       *extsort.Sorted[nesting]
 }
 
 // Flow is one flow of the input: from the start of its id to the end, or to the next start.
 type Flow struct {
-	Number int    // in its Index
-	Kind   string // of the id: "event" or "bind_id" (both Chrome's), "perfetto", "firefox" or "link"
-	ID     string // of the input, in the form that Index.Find understands; ids can be used again and again
+	Number int    // index in its Index
+	Kind   string // kind of the id: "event" or "bind_id" (both Chrome's), "perfetto", "firefox" or "link"
+	ID     string // id in the input, in the form that Index.Find accepts; ids can be reused
 
-	// Name and Category come from the events that make the flow. Only flows of the kind "event" have them, where they are
-	// a part of the id.
+	// Name and Category come from the events of the flow. Only flows of the kind "event" have them; there they are part of
+	// the id.
 	Name, Category string
 
-	Start   timeline.Nanos // when the id became active
-	End     timeline.Nanos // when the last of the members ends, as far as they end
-	Ended   bool           // the input ends the flow; if not, its id stays active to the end of the trace
-	Members int            // number of slices and instants, at least 1; one to which a flow comes back counts again
-	Threads int            // number of threads, or of other tracks, that they are on
+	Start   timeline.Nanos // start of the id
+	End     timeline.Nanos // latest end of the members that end
+	Ended   bool           // the input ends the flow; otherwise the id is active to the end of the trace
+	Members int            // number of slices and instants, at least 1; repeated visits count again
+	Threads int            // number of threads, or other tracks, of the members
 
-	Processes int // number of processes that they are in; what is in no process counts as one
+	Processes int // number of processes of the members; those without a process count as one
 
 	first int // index of the first member in Index.members
 }
@@ -59,19 +59,19 @@ var flowKinds = map[timeline.FlowSpace]string{
 
 // Member is a slice or instant as a member of a flow.
 type Member struct {
-	Flow     int // its number
-	N        int // of the member in the flow, from 0, in the order in which the flow takes its way
+	Flow     int // number of the flow
+	N        int // index in the flow, from 0, in the order of the flow
 	Previous int // N of the member from which the flow comes; -1 for the first
 
 	Ordinal uint64         // of the slice or instant, see timeline.Item
 	Event   uint32         // index of its event in the input
-	TS, End timeline.Nanos // of the slice; equal for an instant. End is NoTime if it never ends
-	At      timeline.Nanos // when the flow passes: Chrome's s, t and f may have a time inside their slice
+	TS, End timeline.Nanos // of the slice; equal for an instant. End is NoTime for slices without an end
+	At      timeline.Nanos // time at which the flow passes: Chrome's s, t and f may have a time inside their slice
 	Track   timeline.TrackID
 	Lane    uint32
 }
 
-// flowRow is a Flow as it is stored; its number is its place.
+// flowRow is a Flow as it is stored; its number is its index.
 type flowRow struct {
 	flowbind.Key
 	start, end     timeline.Nanos
@@ -81,8 +81,8 @@ type flowRow struct {
 	ended          bool
 }
 
-// place is a slice's membership in a flow.
-type place struct {
+// membership is a slice's membership in a flow.
+type membership struct {
 	ordinal uint64
 	ts, end timeline.Nanos
 	flow    uint64
@@ -90,8 +90,8 @@ type place struct {
 	lane, n uint32
 }
 
-// NewIndex makes an index of a resolved timeline. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
-// in any case.
+// NewIndex makes an index of a resolved timeline. Text ids can always be found, but Flow.ID has their text only if
+// convert.Options.KeepFlowIDs was set.
 func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 	x := newIndexer(t)
 	defer x.close()
@@ -106,29 +106,29 @@ func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 
 // Close frees the memory and the temporary files of the index.
 func (x *Index) Close() error {
-	return errors.Join(x.flows.Close(), x.members.Close(), x.places.Close(), x.inner.Close(), x.outer.Close())
+	return errors.Join(x.flows.Close(), x.members.Close(), x.memberships.Close(), x.inner.Close(), x.outer.Close())
 }
 
-// indexer collects the flows that it is told of.
+// indexer is the flowbind.Visitor that collects the flows.
 type indexer struct {
-	t       *timeline.Timeline
-	flows   *extsort.Sorter[flowRow]
-	members *extsort.Sorter[Member]
-	places  *extsort.Sorter[place]
-	inner   *extsort.Sorter[nesting]
-	outer   *extsort.Sorter[nesting]
-	err     error
+	t           *timeline.Timeline
+	flows       *extsort.Sorter[flowRow]
+	members     *extsort.Sorter[Member]
+	memberships *extsort.Sorter[membership]
+	inner       *extsort.Sorter[nesting]
+	outer       *extsort.Sorter[nesting]
+	err         error
 
-	number   int    // of the current flow
-	total    uint64 // members so far
-	row      flowRow
-	last     Member
-	producer Member
-	threads  map[timeline.TrackID]bool
-	process  map[timeline.TrackID]bool
+	number    int    // of the current flow
+	total     uint64 // number of members so far
+	row       flowRow
+	last      Member
+	producer  Member
+	threads   map[timeline.TrackID]bool
+	processes map[timeline.TrackID]bool
 }
 
-// inOrder is the order of values that are added in their order.
+// inOrder is the order of values that are added in sorted order.
 func inOrder[T any]() extsort.Order[T] {
 	return extsort.Order[T]{Compare: func(_, _ *T) int { return 0 }}
 }
@@ -136,14 +136,13 @@ func inOrder[T any]() extsort.Order[T] {
 func newIndexer(t *timeline.Timeline) *indexer {
 	memory, dir := t.Memory()/16, t.TempDir()
 	return &indexer{
-		t:       t,
-		flows:   extsort.New(inOrder[flowRow](), memory, dir),
-		members: extsort.New(inOrder[Member](), memory, dir),
-		places:  extsort.New(placeOrder, memory, dir),
-		inner:   extsort.New(inOrder[nesting](), memory, dir),
-		outer:   extsort.New(extsort.Order[nesting]{Compare: compareOuter}, memory, dir),
-		threads: map[timeline.TrackID]bool{},
-		process: map[timeline.TrackID]bool{},
+		t:           t,
+		flows:       extsort.New(inOrder[flowRow](), memory, dir),
+		members:     extsort.New(inOrder[Member](), memory, dir),
+		memberships: extsort.New(membershipOrder, memory, dir),
+		inner:       extsort.New(inOrder[nesting](), memory, dir),
+		outer:       extsort.New(extsort.Order[nesting]{Compare: compareOuter}, memory, dir),
+		threads:     map[timeline.TrackID]bool{}, processes: map[timeline.TrackID]bool{},
 	}
 }
 
@@ -151,7 +150,7 @@ func newIndexer(t *timeline.Timeline) *indexer {
 func (x *indexer) Begin(key flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
 	x.row = flowRow{Key: key, start: at, end: s.TS, first: x.total}
 	clear(x.threads)
-	clear(x.process)
+	clear(x.processes)
 	x.last = Member{N: -1}
 	x.add(at, s, -1)
 	x.producer = x.last
@@ -181,27 +180,28 @@ func (x *indexer) add(at timeline.Nanos, s *flowbind.Slice, previous int) {
 	x.row.count++
 	x.row.end = max(x.row.end, s.TS, s.End) // NoTime is less than any time
 	x.threads[cmp.Or(x.t.Above(s.Track, timeline.ThreadTrack), s.Track)] = true
-	x.process[x.t.Above(s.Track, timeline.ProcessTrack)] = true
-	x.keep(x.members.Add(x.last))
-	x.keep(x.places.Add(place{
+	x.processes[x.t.Above(s.Track, timeline.ProcessTrack)] = true
+	x.fail(x.members.Add(x.last))
+	x.fail(x.memberships.Add(membership{
 		ordinal: s.Ordinal, ts: s.TS, end: s.End, flow: uint64(x.number), track: s.Track, lane: s.Lane, n: uint32(x.last.N),
 	}))
 }
 
 // End implements flowbind.Visitor.
 func (x *indexer) End(ended bool) {
-	x.row.threads, x.row.processes, x.row.ended = uint32(len(x.threads)), uint32(len(x.process)), ended
-	x.keep(x.flows.Add(x.row))
+	x.row.threads, x.row.processes, x.row.ended = uint32(len(x.threads)), uint32(len(x.processes)), ended
+	x.fail(x.flows.Add(x.row))
 	x.number++
 }
 
-func (x *indexer) keep(err error) {
+// fail records the first error.
+func (x *indexer) fail(err error) {
 	if x.err == nil {
 		x.err = err
 	}
 }
 
-// finish sorts what was collected.
+// finish sorts the collected flows.
 func (x *indexer) finish(ctx context.Context) (_ *Index, err error) {
 	out := &Index{t: x.t}
 	defer func() {
@@ -215,10 +215,10 @@ func (x *indexer) finish(ctx context.Context) (_ *Index, err error) {
 	if out.members, err = x.members.Sort(); err != nil {
 		return nil, err
 	}
-	if out.places, err = x.places.Sort(); err != nil {
+	if out.memberships, err = x.memberships.Sort(); err != nil {
 		return nil, err
 	}
-	if err = x.nest(ctx, out.places); err != nil {
+	if err = x.nest(ctx, out.memberships); err != nil {
 		return nil, err
 	}
 	if out.inner, err = x.inner.Sort(); err != nil {
@@ -228,17 +228,17 @@ func (x *indexer) finish(ctx context.Context) (_ *Index, err error) {
 	return out, err
 }
 
-// close frees what finish has not taken over.
+// close frees what does not belong to the Index of finish.
 func (x *indexer) close() {
 	x.flows.Close()
 	x.members.Close()
-	x.places.Close()
+	x.memberships.Close()
 	x.inner.Close()
 	x.outer.Close()
 }
 
-var placeOrder = extsort.Order[place]{Compare: comparePlaces}
+var membershipOrder = extsort.Order[membership]{Compare: compareMemberships}
 
-func comparePlaces(a, b *place) int {
+func compareMemberships(a, b *membership) int {
 	return cmp.Or(cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.flow, b.flow), cmp.Compare(a.n, b.n))
 }

@@ -9,8 +9,8 @@ import (
 // Label is the name and category of an event.
 type Label struct{ Name, Category string }
 
-// Labels returns the labels of slices and instants, given by their ordinals, which must be in order. It reads the parts
-// of the timeline in which they are.
+// Labels returns the labels of slices and instants, given by their ordinals, which must be sorted. It reads the segments of
+// the timeline that contain them.
 func (x *Index) Labels(ctx context.Context, ordinals []uint64) (map[uint64]Label, error) {
 	labels := make(map[uint64]Label, len(ordinals))
 	if x.t.SegmentCount() == 0 {
@@ -36,10 +36,10 @@ func (x *Index) Labels(ctx context.Context, ordinals []uint64) (map[uint64]Label
 	return labels, nil
 }
 
-// Walk calls fn for all flows in the order in which their first members begin, with the first member and its label. It
-// keeps a few labels in memory, however many flows there are. An error of fn ends the walk and is returned.
+// Walk calls fn for all flows, ordered by the start of their first member, with the first member and its label. Its memory for
+// labels does not grow with the number of flows. An error of fn ends the walk and is returned.
 func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label Label) error) error {
-	for i := 0; i < x.places.Len(); {
+	for i := 0; i < x.memberships.Len(); {
 		batch, n, err := x.starts(ctx, i)
 		if err != nil {
 			return err
@@ -56,14 +56,15 @@ func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label La
 	return nil
 }
 
-// maxBatch bounds the number of slices whose labels are in memory at one time.
+// maxBatch bounds the number of labels in memory.
 const maxBatch = 1 << 16
 
-// starts returns the slices with which flows start, from a place on: all of one segment, and how many places these are.
+// starts returns the slices at which flows start, from an index in x.places on, in one segment, and the number of memberships
+// that it has read.
 func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int, err error) {
 	segment := -1
-	var p place
-	for c := x.places.From(from); ; n++ {
+	var p membership
+	for c := x.memberships.From(from); ; n++ {
 		if n%(1<<14) == 0 && ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
@@ -83,10 +84,10 @@ func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int,
 	}
 }
 
-// batch hands out the flows that start at n places.
+// batch calls fn for the flows that start at n memberships.
 func (x *Index) batch(ctx context.Context, from, n int, labels map[uint64]Label, fn func(Flow, Member, Label) error) error {
-	var p place
-	c := x.places.From(from)
+	var p membership
+	c := x.memberships.From(from)
 	for i := range n {
 		if i%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()

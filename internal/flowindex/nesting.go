@@ -8,20 +8,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// nesting is a pair of slices with flows of which one lies in the other, with no third between them. They are on the same track: a
-// task, say, and a step of it from which a flow goes on.
+// nesting is a pair of slices with flows on one track, one directly inside the other: for example a task, and a step of it
+// from which a flow continues.
 type nesting struct{ inner, outer uint64 }
 
 func compareOuter(a, b *nesting) int {
 	return cmp.Or(cmp.Compare(a.outer, b.outer), cmp.Compare(a.inner, b.inner))
 }
 
-// nest finds out how the slices with flows lie in each other. Ordinals are in the order of starts, on a track the
-// outermost first.
-func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[place]) error {
-	open := map[timeline.TrackLane][]place{}
+// nest finds the nesting of slices with flows. Ordinals are ordered by start; on a track, outer slices come first.
+func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[membership]) error {
+	open := map[timeline.TrackLane][]membership{}
 	last := uint64(timeline.NoOrdinal)
-	var p place
+	var p membership
 	for c, i := places.From(0), 0; ; i++ {
 		if i%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -35,35 +34,31 @@ func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[place]) error
 		}
 		last = p.ordinal
 		at := timeline.TrackLane{Track: p.track, Lane: p.lane}
-		around := open[at]
-		for len(around) > 0 && !around[len(around)-1].contains(&p) {
-			around = around[:len(around)-1]
+		stack := open[at]
+		for len(stack) > 0 && !stack[len(stack)-1].contains(&p) {
+			stack = stack[:len(stack)-1]
 		}
-		if len(around) > 0 {
-			n := nesting{inner: p.ordinal, outer: around[len(around)-1].ordinal}
-			x.keep(x.inner.Add(n))
-			x.keep(x.outer.Add(n))
+		if len(stack) > 0 {
+			n := nesting{inner: p.ordinal, outer: stack[len(stack)-1].ordinal}
+			x.fail(x.inner.Add(n))
+			x.fail(x.outer.Add(n))
 		}
 		if p.end != p.ts {
-			around = append(around, p)
+			stack = append(stack, p)
 		}
-		open[at] = around
+		open[at] = stack
 		if x.err != nil {
 			return x.err
 		}
 	}
 }
 
-// contains reports whether a slice that starts later lies in p. What only touches the end of p is in it as well if it has
-// no length.
-func (p *place) contains(later *place) bool {
-	if p.end == timeline.NoTime {
-		return true
-	}
-	return later.end != timeline.NoTime && later.end <= p.end
+// contains reports whether a slice that starts later is inside p. A slice without length at the end of p is inside too.
+func (p *membership) contains(later *membership) bool {
+	return p.end == timeline.NoTime || later.end != timeline.NoTime && later.end <= p.end
 }
 
-// inside returns the slices with flows that lie directly in a slice.
+// inside returns the slices with flows directly inside a slice.
 func (x *Index) inside(ordinal uint64) (inner []uint64, err error) {
 	i, err := x.outer.Search(func(n *nesting) bool { return n.outer >= ordinal })
 	for ; err == nil && i < x.outer.Len(); i++ {
@@ -76,7 +71,7 @@ func (x *Index) inside(ordinal uint64) (inner []uint64, err error) {
 	return inner, err
 }
 
-// around returns the slice with flows that a slice lies in, if there is one.
+// around returns the innermost slice with flows around a slice, if there is one.
 func (x *Index) around(ordinal uint64) (outer uint64, ok bool, err error) {
 	i, err := x.inner.Search(func(n *nesting) bool { return n.inner >= ordinal })
 	if err != nil || i == x.inner.Len() {

@@ -25,7 +25,7 @@ func (x *Index) Flow(number int) (Flow, error) {
 	return x.flow(number, &row), nil
 }
 
-// flow makes a Flow of its row.
+// flow returns the Flow of a row.
 func (x *Index) flow(number int, row *flowRow) Flow {
 	f := Flow{
 		Number: number, Kind: flowKinds[row.Space], ID: x.formatID(&row.Key), Start: row.start, End: row.end, Ended: row.ended,
@@ -37,7 +37,7 @@ func (x *Index) flow(number int, row *flowRow) Flow {
 	return f
 }
 
-// name returns the text of a name as flow events have it; empty if it is known by a hash only.
+// name returns the text of a name of flow events; empty if only its hash is known.
 func (x *Index) name(id uint32) string {
 	if id == 0 || int64(id) > int64(x.t.NameCount()) {
 		return ""
@@ -52,8 +52,8 @@ func (x *Index) category(id uint32) string {
 	return string(x.t.Category(timeline.CategoryID(id)))
 }
 
-// Each calls fn for the flows with an id, one name and category after the other, each in the order in which they start.
-// The id is as in the input, see Find. An error of fn ends the search and is returned.
+// Each calls fn for the flows with an id of the input, see Find. They are grouped by name and category, and ordered by start.
+// An error of fn ends the search and is returned.
 func (x *Index) Each(ctx context.Context, id string, fn func(Flow) error) error {
 	return x.eachRow(ctx, id, func(number int, row *flowRow) error { return fn(x.flow(number, row)) })
 }
@@ -92,18 +92,17 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 	return nil
 }
 
-// Find returns the flows that an id means at some time: of all flows with that id the last one that starts at that time or
-// before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
-// means its last flow until it is started again (firefox.md 7).
+// Find returns the flows with an id at a time: the last flow with that id that starts at or before the time, even if it has
+// ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each of these.
 //
-// Ids are given as in the input. Chrome's are numbers, decimal or hexadecimal, with 0x or not: a text that is both finds both.
-// Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters, whose last, a zero without meaning, may be
-// left out.
+// The id has the form of the input. Chrome's are decimal or hexadecimal numbers, with or without 0x: a text that can be both
+// finds both. Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters; the last one, always zero,
+// may be omitted.
 func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow, error) {
 	var found []Flow
-	var of flowbind.Key // of the last one in found
+	var last flowbind.Key // of found
 	err := x.eachRow(ctx, id, func(number int, row *flowRow) error {
-		if len(found) > 0 && row.Key == of {
+		if len(found) > 0 && row.Key == last {
 			if row.start <= at {
 				found[len(found)-1] = x.flow(number, row)
 			}
@@ -111,7 +110,7 @@ func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow,
 		}
 		started := row.start <= at
 		if !started {
-			// Chrome's s may come long after the start of the slice that it is in.
+			// Chrome's s may be long after the start of its slice.
 			var first Member
 			if err := x.members.At(int(row.first), &first); err != nil {
 				return err
@@ -119,14 +118,14 @@ func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow,
 			started = first.TS <= at
 		}
 		if started {
-			found, of = append(found, x.flow(number, row)), row.Key
+			found, last = append(found, x.flow(number, row)), row.Key
 		}
 		return nil
 	})
 	return found, err
 }
 
-// Members calls fn for the members of a flow, in the order in which it passes them.
+// Members calls fn for the members of a flow, in the order of the flow.
 func (x *Index) Members(ctx context.Context, f Flow, fn func(Member) error) error {
 	var m Member
 	c := x.members.From(f.first)
@@ -147,14 +146,14 @@ func (x *Index) Members(ctx context.Context, f Flow, fn func(Member) error) erro
 // Member returns the member n of a flow.
 func (x *Index) Member(f Flow, n int) (m Member, err error) {
 	if n < 0 || n >= f.Members {
-		return m, fmt.Errorf("flow %s has no member %d, but %d", f.ID, n, f.Members)
+		return m, fmt.Errorf("flow %s has no member %d: it has %d members", f.ID, n, f.Members)
 	}
 	err = x.members.At(f.first+n, &m)
 	return m, err
 }
 
-// Next returns the members to which a flow leads from one of its members, at most limit of them: one, or none after the
-// last. Only flows of Chrome may lead to several.
+// Next returns the members to which a flow leads from one of its members, at most limit: one, or none after the last. Only
+// Chrome's flows can lead to several.
 func (x *Index) Next(ctx context.Context, f Flow, n, limit int) (next []Member, err error) {
 	var m Member
 	for i := n + 1; i < f.Members && len(next) < limit; i++ {
@@ -168,15 +167,15 @@ func (x *Index) Next(ctx context.Context, f Flow, n, limit int) (next []Member, 
 			next = append(next, m)
 		}
 		if m.Previous > n {
-			break // the flow has left this member for good
+			break // the flow does not return to this member
 		}
 	}
 	return next, nil
 }
 
-// OfSlice returns the memberships of a slice or instant, given by its ordinal, one flow after the other.
+// OfSlice returns the memberships of a slice or instant, given by its ordinal, sorted by flow.
 func (x *Index) OfSlice(ordinal uint64) (members []Member, err error) {
-	err = x.placesOf(ordinal, func(p *place) error {
+	err = x.membershipsOf(ordinal, func(p *membership) error {
 		f, err := x.Flow(int(p.flow))
 		if err != nil {
 			return err
@@ -188,14 +187,14 @@ func (x *Index) OfSlice(ordinal uint64) (members []Member, err error) {
 	return members, err
 }
 
-func (x *Index) placesOf(ordinal uint64, fn func(*place) error) error {
-	i, err := x.places.Search(func(p *place) bool { return p.ordinal >= ordinal })
+func (x *Index) membershipsOf(ordinal uint64, fn func(*membership) error) error {
+	i, err := x.memberships.Search(func(p *membership) bool { return p.ordinal >= ordinal })
 	if err != nil {
 		return err
 	}
-	for ; i < x.places.Len(); i++ {
-		var p place
-		if err := x.places.At(i, &p); err != nil {
+	for ; i < x.memberships.Len(); i++ {
+		var p membership
+		if err := x.memberships.At(i, &p); err != nil {
 			return err
 		}
 		if p.ordinal != ordinal {
@@ -208,13 +207,13 @@ func (x *Index) placesOf(ordinal uint64, fn func(*place) error) error {
 	return nil
 }
 
-// OfEvent returns the ordinals of the slices and instants that an event of the input made, as far as they have flows.
+// OfEvent returns the ordinals of the slices and instants with flows that come from an event of the input.
 func (x *Index) OfEvent(ctx context.Context, event uint32) ([]uint64, error) {
 	return x.ordinals(ctx, func(m *Member) bool { return m.Event == event })
 }
 
-// At returns the ordinals of the slices and instants with flows that contain a time on a thread or on tracks below it,
-// ends included. If there are none, it returns the last one that began before; if there are several, all.
+// At returns the ordinals of the slices and instants with flows that contain a time, on a thread or on tracks below it. Ends
+// are inside. If there are none, it returns the last one that started before; if several started at the same time, all.
 func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nanos) ([]uint64, error) {
 	var before []uint64
 	var latest timeline.Nanos
@@ -240,7 +239,7 @@ func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nan
 	return before, nil
 }
 
-// ordinals returns the ordinals of the slices for whose memberships want is true, each once, in their order.
+// ordinals returns the ordinals of the slices with a membership for which want is true, sorted and unique.
 func (x *Index) ordinals(ctx context.Context, want func(*Member) bool) ([]uint64, error) {
 	var found []uint64
 	var m Member

@@ -5,11 +5,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// A Glob is a pattern of paths, by components. In each of them *, ? and [ mean what they mean to path.Match; ** stands for any number of
-// folders.
+// A Glob is a pattern of paths, by components. In each component, *, ? and [ work as in path.Match; ** matches any
+// number of folders.
 type Glob []string
 
 // ParseGlob checks a pattern.
@@ -33,15 +34,15 @@ func (g Glob) Match(parts []string) bool { return g.step(parts, false) }
 // matchFolder reports whether something below a folder can match.
 func (g Glob) matchFolder(parts []string) bool { return g.step(parts, true) }
 
-// step follows the places in the pattern that can be reached, one component after the other: no pattern takes long.
+// step tracks all positions in the pattern that the components can reach, so its time is bounded for every pattern.
 func (g Glob) step(parts []string, isFolder bool) bool {
 	at := make([]bool, len(g)+1)
 	at[0] = true
 	for _, part := range parts {
 		next := make([]bool, len(g)+1)
-		for i, here := range at {
+		for i, reached := range at {
 			switch {
-			case !here || i == len(g):
+			case !reached || i == len(g):
 			case g[i] == "**":
 				next[i] = true
 				if i+1 < len(g) {
@@ -58,12 +59,7 @@ func (g Glob) step(parts []string, isFolder bool) bool {
 		at = next
 	}
 	if isFolder {
-		for _, here := range at[:len(g)] {
-			if here {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(at[:len(g)], true)
 	}
 	return at[len(g)] || len(g) > 0 && g[len(g)-1] == "**" && at[len(g)-1]
 }
@@ -71,7 +67,7 @@ func (g Glob) step(parts []string, isFolder bool) bool {
 // IsPattern reports whether a name may be a pattern.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// SplitPattern divides a pattern into the folder before the first wildcard and the rest.
+// SplitPattern splits a pattern into the folder before the first wildcard and the rest.
 func SplitPattern(pattern string) (folder, glob string) {
 	i := strings.IndexAny(pattern, "*?[")
 	if i < 0 {
@@ -84,25 +80,25 @@ func SplitPattern(pattern string) (folder, glob string) {
 	return pattern[:k+1], pattern[k+1:]
 }
 
-// Expand replaces patterns by the names of the files and folders that they match, in order: not every shell does that, and none with a
-// pattern in quotes. What is the name of a file, or matches nothing, stays as it is.
+// Expand replaces patterns by the sorted names of the files and folders that they match, because some shells do not,
+// and no shell does in quotes. Names of existing files and patterns without match stay unchanged.
 func Expand(names []string) (expanded []string) {
 	for _, name := range names {
-		if _, err := os.Lstat(name); !IsPattern(name) || err == nil { // the error for a name that cannot be differs among systems
+		if _, err := os.Lstat(name); !IsPattern(name) || err == nil { // systems return different errors for invalid names
 			expanded = append(expanded, name)
 			continue
 		}
-		found := matching(name)
-		if len(found) == 0 {
-			found = []string{name}
+		matches := matching(name)
+		if len(matches) == 0 {
+			matches = []string{name}
 		}
-		expanded = append(expanded, found...)
+		expanded = append(expanded, matches...)
 	}
 	return expanded
 }
 
 // matching returns the files and folders that a pattern matches.
-func matching(pattern string) (found []string) {
+func matching(pattern string) (names []string) {
 	folder, rest := SplitPattern(filepath.ToSlash(pattern))
 	glob, err := ParseGlob(rest)
 	if err != nil {
@@ -115,8 +111,8 @@ func matching(pattern string) (found []string) {
 	w.folders = true
 	for e := (Entry{}); w.Next(&e); {
 		if e.Err == nil {
-			found = append(found, filepath.Join(folder, filepath.FromSlash(UnescapeName(e.Path))))
+			names = append(names, filepath.Join(folder, filepath.FromSlash(UnescapeName(e.Path))))
 		}
 	}
-	return found
+	return names
 }

@@ -1,7 +1,7 @@
-// Package inputs finds the files that a command is to read: named files, files in folders, files that match a pattern, and files of
-// a list. weft migrate uses its walker, too.
+// Package inputs finds the files that a command reads: named files, files in folders, files that match a pattern, and
+// files in a list. weft migrate also uses its walker.
 //
-// What does not live here: opening files, and what is done with them.
+// What does not live here: opening and reading the files.
 package inputs
 
 import (
@@ -18,17 +18,17 @@ import (
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// extensions mark files of a folder as recordings; one of packed may follow.
+// Files in folders with one of the extensions, possibly followed by one of packed, are recordings.
 var (
 	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl", ".har"}
 	packed     = []string{".gz", ".zst", ".zip"}
-	exported   = []string{".events.jsonl", ".speedscope.json"} // what weft export writes, and weft does not read
+	exported   = []string{".events.jsonl", ".speedscope.json"} // written by weft export; weft does not read them
 )
 
-// MaxFiles bounds the files of one command: folders and lists can be of any length.
+// MaxFiles limits the files of one command, because folders and lists can have any length.
 const MaxFiles = 1 << 20
 
-// IsFolder reports whether a name is a folder's.
+// IsFolder reports whether a name is a folder.
 func IsFolder(name string) bool {
 	if name == Stdin {
 		return false
@@ -40,14 +40,14 @@ func IsFolder(name string) bool {
 // File is a file to read.
 type File struct {
 	Path string
-	// Below is the path of a file that was found in a folder from that folder on; "" if the file itself was named.
+	// Below is the relative path of a file that was found in a folder; "" if the file itself was named.
 	Below string
 }
 
-// Found are the files that names mean.
+// Found lists the files that names refer to.
 type Found struct {
 	Files []File
-	// Others is the number of files in folders that were not taken for recordings.
+	// Others counts files in folders that do not look like recordings.
 	Others int
 }
 
@@ -59,11 +59,12 @@ func (f *Found) Paths() (paths []string) {
 	return paths
 }
 
-// Find returns the files that names mean, each once: in the order of the names, files of a folder in natural order. A folder means
-// the recordings in it and in the folders below it, known by their extensions. Links to folders are not followed, and hidden files and
-// folders are left out. Other paths stay as they are, whether they exist or not. A folder without recordings is an error.
+// Find returns the files that names refer to, each once: in the order of the names, and files of a folder in natural
+// order. A folder means the recordings in and below it, recognized by extension. Find skips hidden files and folders
+// and does not follow links to folders. Other paths stay as they are, whether they exist or not. A folder without
+// recordings is an error.
 func Find(names []string) (*Found, error) {
-	found, known := &Found{}, map[string]bool{}
+	found, added := &Found{}, map[string]bool{}
 	for _, name := range names {
 		files := []File{{Path: name}}
 		if IsFolder(name) {
@@ -73,8 +74,8 @@ func Find(names []string) (*Found, error) {
 			}
 		}
 		for _, f := range files {
-			if !known[f.Path] {
-				known[f.Path] = true
+			if !added[f.Path] {
+				added[f.Path] = true
 				found.Files = append(found.Files, f)
 			}
 		}
@@ -82,7 +83,7 @@ func Find(names []string) (*Found, error) {
 	return found, nil
 }
 
-// folder returns the recordings in a folder and below.
+// folder returns the recordings in and below a folder.
 func (f *Found) folder(name string) (files []File, err error) {
 	w, err := NewWalker(name, nil, nil)
 	if err != nil {
@@ -98,12 +99,12 @@ func (f *Found) folder(name string) (files []File, err error) {
 		case len(f.Files)+len(files) >= MaxFiles:
 			return nil, fmt.Errorf("%s: there are more than %d files", name, MaxFiles)
 		default:
-			below := filepath.FromSlash(UnescapeName(e.Path))
-			files = append(files, File{filepath.Join(name, below), below})
+			relative := filepath.FromSlash(UnescapeName(e.Path))
+			files = append(files, File{filepath.Join(name, relative), relative})
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: the folder has no recordings, which are files that end in %s, or these with %s", name,
+		return nil, fmt.Errorf("%s: the folder has no recordings (files that end in %s, optionally followed by %s)", name,
 			strings.Join(extensions, ", "), strings.Join(packed, ", "))
 	}
 	slices.SortFunc(files, func(a, b File) int { return Compare(a.Path, b.Path) })
@@ -114,10 +115,10 @@ func isRecording(path string) bool {
 	return hasExtension(path, extensions) && !hasExtension(path, exported)
 }
 
-// IsPerfetto reports whether a file is called as Perfetto traces are.
+// IsPerfetto reports whether a file has an extension of Perfetto traces.
 func IsPerfetto(path string) bool { return hasExtension(path, []string{".pftrace", ".perfetto-trace"}) }
 
-// hasExtension reports whether a path ends in one of some extensions, packed or not.
+// hasExtension reports whether a path has one of some extensions, packed or not.
 func hasExtension(path string, extensions []string) bool {
 	name := strings.ToLower(path)
 	for _, suffix := range packed {
@@ -126,10 +127,10 @@ func hasExtension(path string, extensions []string) bool {
 	return slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(name, ext) })
 }
 
-// maxName bounds the length of a line of a list.
+// maxName limits the length of a line of a list.
 const maxName = 1 << 16
 
-// ReadList reads names of files, one a line. Empty lines mean nothing.
+// ReadList reads names of files, one per line. It skips empty lines.
 func ReadList(r io.Reader) (names []string, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxName)
@@ -144,8 +145,8 @@ func ReadList(r io.Reader) (names []string, err error) {
 	return names, lines.Err()
 }
 
-// Compare orders names as people count: profile2 comes before profile10. Names that differ only in leading zeros are in the order
-// of their bytes.
+// Compare orders names naturally: profile2 comes before profile10. Names that differ only in leading zeros are ordered
+// by bytes.
 func Compare(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -168,7 +169,7 @@ func Compare(a, b string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// number cuts off the digits that a text begins with, without leading zeros.
+// number splits off the leading digits of a text and returns them without leading zeros.
 func number(text string) (digits, rest string) {
 	n := 0
 	for n < len(text) && isDigit(text[n]) {

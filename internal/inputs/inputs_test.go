@@ -50,13 +50,13 @@ func TestFind(t *testing.T) {
 		t.Errorf("a folder without recordings: %v", err)
 	}
 	if inputs.IsFolder("missing") || inputs.IsFolder(inputs.Stdin) || !inputs.IsFolder(dir) {
-		t.Error("folders are not told from files")
+		t.Error("folders are not distinguished from files")
 	}
 }
 
 func TestCompare(t *testing.T) {
 	sorted := []string{"", "a", "a1", "a01", "a2", "a2b", "a10", "a010", "a10b", "a99999999999999999999998", "a99999999999999999999999", "b", "b/1", "b/a", "ü"}
-	// Of names that differ only in leading zeros the order of the bytes decides.
+	// Names that differ only in leading zeros are ordered by bytes.
 	slices.SortFunc(sorted[2:4], strings.Compare)
 	slices.SortFunc(sorted[6:8], strings.Compare)
 	for i, a := range sorted {

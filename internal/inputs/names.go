@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeName writes a name with the bytes that are not UTF-8 as \xNN. A backslash before an x becomes \x5c, so that every name
-// has a text of its own.
+// EscapeName replaces bytes that are not UTF-8 by \xNN. A backslash before an x becomes \x5c, so that different names
+// have different texts.
 func EscapeName(name string) string {
 	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
 		return name

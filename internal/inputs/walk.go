@@ -10,29 +10,29 @@ import (
 	"strings"
 )
 
-// An Entry is what a Walker comes across: a file, a link, or a folder that cannot be listed.
+// An Entry is a file, a link, or a folder that cannot be listed.
 type Entry struct {
-	// Path leads from the folder that is walked to the file, with slashes, as EscapeName writes it. The path of a folder that cannot be
-	// listed ends with a slash.
+	// Path is the path relative to the walked folder, with slashes, as EscapeName writes it. The path of a folder that
+	// cannot be listed ends with a slash.
 	Path string
 	Link bool
-	Info fs.FileInfo // of the file, or of what the link leads to; nil if Err is set
+	Info fs.FileInfo // of the file or the target of the link; nil if Err is set
 	Err  error
 }
 
-// A Walker finds what is below a folder, in the order of paths, component by component. Hidden files and folders are left out, and links to
-// folders are not followed. It holds the names of one folder at each level.
+// A Walker lists the files below a folder in the order of paths, compared component by component. It skips hidden files
+// and folders and does not follow links to folders. It stores the names of one folder at each level.
 type Walker struct {
 	dir     string
 	pattern Glob
 	skip    fs.FileInfo
-	folders bool // folders that match the pattern are entries, and are not entered
+	folders bool // matching folders are entries; the walker does not enter them
 	levels  []level
 }
 
-// A level is a folder that is being walked.
+// A level is a folder on the way to the current entry.
 type level struct {
-	path    string // "" for the first; all others end with a slash
+	path    string // "" for the walked folder; all others end with a slash
 	entries []dirEntry
 	err     error // of listing the folder
 }
@@ -42,7 +42,8 @@ type dirEntry struct {
 	mode fs.FileMode
 }
 
-// NewWalker starts in a folder. pattern is what files have to match; nil: all do. The folder skip is not entered; nil: all are.
+// NewWalker starts in a folder. Files must match pattern unless it is nil. The walker does not enter the folder skip;
+// nil: it enters all.
 func NewWalker(dir string, pattern Glob, skip fs.FileInfo) (*Walker, error) {
 	w := &Walker{dir: dir, pattern: pattern, skip: skip}
 	w.enter("")
@@ -57,7 +58,7 @@ func (w *Walker) enter(path string) {
 	w.levels = append(w.levels, l)
 }
 
-// listBatch is how many entries of a folder are read at a time.
+// listBatch is the number of entries of a folder that are read at once.
 const listBatch = 1024
 
 // list reads the names of a folder.
@@ -108,7 +109,7 @@ func (w *Walker) Next(e *Entry) bool {
 	return false
 }
 
-// visit looks at what is in a folder and reports whether it is an entry.
+// visit visits a name in a folder and reports whether it is an entry.
 func (w *Walker) visit(e *Entry, path string, mode fs.FileMode) bool {
 	parts := strings.Split(UnescapeName(path), "/")
 	*e = Entry{Path: path, Link: mode&fs.ModeSymlink != 0}

@@ -15,9 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
 
-// detect finds the format of an unpacked input by its content (chrome-json.md 2). It reads as far as it has to,
-// which may be far: the key that decides can come after megabytes of another member. in keeps everything for the
-// reader that follows.
+// detect finds the format of an unpacked input by its content (chrome-json.md 2). It may read far ahead: the key that
+// decides can follow megabytes of another member. in keeps what it read for the reader.
 func detect(in *replay) (Format, error) {
 	head, err := in.Peek()
 	if err == io.EOF {
@@ -42,8 +41,8 @@ func detect(in *replay) (Format, error) {
 	return "", notATrace(head)
 }
 
-// Sniff returns the format of an unpacked input as far as its first bytes show it: FormatAuto for JSON of any kind, "" for what is
-// in no format that weft knows.
+// Sniff returns the format that the first bytes of an unpacked input show: FormatAuto for any JSON, "" for an unknown
+// format.
 func Sniff(head []byte) Format {
 	switch text := startOfText(head); {
 	case probes.Detect(head):
@@ -65,14 +64,14 @@ func startOfText(head []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
 }
 
-// detectObject decides by the members of a JSON object. first begins with its brace and is the rest of what Peek gave.
+// detectObject decides by the members of a JSON object. first starts at its brace and is the rest of Peek's result.
 func detectObject(in *replay, first []byte) (Format, error) {
 	var scan memberScan
 	for {
 		if format := scan.feed(first); format != "" {
 			return format, nil
 		}
-		if scan.ended() {
+		if scan.closed {
 			break
 		}
 		more, err := in.Peek()
@@ -96,11 +95,12 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	case scan.members&mTimestamp != 0:
 		hint = jsprofile.ErrListsMissing
 	}
-	return "", fmt.Errorf("%w: a JSON object %s; %w", ErrUnknownFormat, scan.seen(), hint)
+	return "", fmt.Errorf("%w: a JSON object %s; %w", ErrUnknownFormat, scan.describeMembers(), hint)
 }
 
-// detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, one of OpenTelemetry resources with
-// spans, everything else is taken for a list of events, and the reader of these will know. first begins with the bracket.
+// detectArray decides by the first element of a JSON array: a self-profile in a list has profiles, and a resource of
+// OpenTelemetry has spans. Everything else is read as a list of events, whose reader reports errors. first starts at
+// the bracket.
 func detectArray(in *replay, first []byte) (Format, error) {
 	first = first[1:]
 	scan := memberScan{inArray: true}
@@ -113,7 +113,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 		}
 		if format := scan.feed(first); format == FormatJSProfile || format == FormatOTLP {
 			return format, nil
-		} else if format != "" || scan.ended() {
+		} else if format != "" || scan.closed {
 			break
 		}
 		more, err := in.Peek()
@@ -131,7 +131,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 	return FormatChromeJSON, nil
 }
 
-// member is a set of top-level members that tell formats apart.
+// member is a set of top-level members that distinguish the formats.
 type member uint32
 
 const (
@@ -148,7 +148,7 @@ const (
 	mSamples
 	mType
 	mData
-	mPhase     // in an array, of an event
+	mPhase     // of an event in an array
 	mTimestamp // of an element of samples
 	mStackID   // of an element of samples
 	mFrameID   // of an element of stacks
@@ -162,54 +162,37 @@ const (
 	mTraceID // of an element of data, as in the JSON of Jaeger's user interface
 )
 
-func memberOf(key []byte) member {
-	switch string(key) {
-	case "traceEvents":
-		return mTraceEvents
-	case "meta":
-		return mMeta
-	case "threads":
-		return mThreads
-	case "nodes":
-		return mNodes
-	case "head":
-		return mHead
-	case "startTime":
-		return mStartTime
-	case "timeDeltas":
-		return mTimeDeltas
-	case "frames":
-		return mFrames
-	case "stacks":
-		return mStacks
-	case "resources":
-		return mResources
-	case "samples":
-		return mSamples
-	case "type":
-		return mType
-	case "data":
-		return mData
-	case "ph":
-		return mPhase
-	case "libs":
-		return mLibs
-	case "shared":
-		return mShared
-	case "resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles",
-		"resource_profiles":
-		return mResourceSpans
-	case "batches":
-		return mBatches
-	case "log":
-		return mLog
-	case "entries":
-		return mEntries
-	}
-	return 0
+var memberNames = map[string]member{
+	"traceEvents":       mTraceEvents,
+	"meta":              mMeta,
+	"threads":           mThreads,
+	"nodes":             mNodes,
+	"head":              mHead,
+	"startTime":         mStartTime,
+	"timeDeltas":        mTimeDeltas,
+	"frames":            mFrames,
+	"stacks":            mStacks,
+	"resources":         mResources,
+	"samples":           mSamples,
+	"type":              mType,
+	"data":              mData,
+	"ph":                mPhase,
+	"libs":              mLibs,
+	"shared":            mShared,
+	"resourceSpans":     mResourceSpans,
+	"resource_spans":    mResourceSpans,
+	"resourceLogs":      mResourceSpans,
+	"resource_logs":     mResourceSpans,
+	"resourceMetrics":   mResourceSpans,
+	"resource_metrics":  mResourceSpans,
+	"resourceProfiles":  mResourceSpans,
+	"resource_profiles": mResourceSpans,
+	"batches":           mBatches,
+	"log":               mLog,
+	"entries":           mEntries,
 }
 
-// elementMemberOf is memberOf for the objects in the list that is the member list.
+// elementMemberOf returns the member with this key of an object in a list.
 func elementMemberOf(list member, key []byte) member {
 	switch {
 	case list == mSamples && string(key) == "timestamp":
@@ -226,7 +209,7 @@ func elementMemberOf(list member, key []byte) member {
 	return 0
 }
 
-// formatOf returns the format that has these members, "" if that is not decided.
+// formatOf returns the format with these members, or "" if they do not decide.
 func (m member) formatOf() Format {
 	has := func(all member) bool { return m&all == all }
 	switch {
@@ -235,11 +218,11 @@ func (m member) formatOf() Format {
 	case has(mResourceSpans), has(mBatches | mScopeSpans):
 		return FormatOTLP
 	case has(mMeta | mThreads), has(mMeta | mLibs), has(mMeta | mShared):
-		return FormatFirefox // the last two because threads can come after hundreds of megabytes of the others
+		return FormatFirefox // the last two because threads may follow hundreds of megabytes
 	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):
 		return FormatCPUProfile
 	case has(mFrames | mStacks | mResources | mSamples), has(mFrames | mStacks | mSamples | mTimestamp | mFrameID):
-		return FormatJSProfile // the second without resources, which other formats with such lists do not have either
+		return FormatJSProfile // the second has no resources; neither have other formats with such lists
 	}
 	return ""
 }
@@ -249,37 +232,33 @@ const (
 	maxKeysShown = 8  // in the message for an unknown object
 )
 
-// A memberScan finds the names of the members of a JSON object while the object's text passes by in pieces of any
-// size. It keeps nothing of the values and accepts any damage, as a reader that follows will. Names with escapes
-// decide nothing.
+// A memberScan finds the names of the members of a JSON object that arrives in pieces of any size. It stores no values
+// and, like the readers, accepts damage. Names with escapes decide nothing.
 //
-// Objects in the members "profile" and "trace" are looked into: some tools wrap their profile that way. So is the log of an HTTP
-// archive, and the result of a query to Jaeger.
+// It also scans the objects in the members "profile", "trace", "log" and "result", because some tools wrap profiles in
+// the first two, HTTP archives have a log, and Jaeger's queries return a result.
 type memberScan struct {
 	depth   int    // 1: between the members of the object
 	string  bool   // inside a string
 	escape  bool   // after a backslash
 	wantKey bool   // the next string is the name of a member
-	wrapped bool   // the current value at depth 1 belongs to a wrapping member
+	wrapped bool   // the current member at depth 1 wraps an object
 	inner   bool   // the value at depth 2 is a wrapped object
 	inArray bool   // the object is an element of an array
 	element bool   // inside an object in a list of the object or wrapped object
-	result  bool   // the wrapping member is the result of a query, which only spans are
+	result  bool   // the wrapping member is the result of a query, which can only be spans
 	list    member // the current member of the object or wrapped object
 
-	key     []byte // the name being read; of at most maxKeyLength bytes
+	key     []byte // the name being read, at most maxKeyLength bytes of it
 	members member
-	nested  member // members of the wrapped object
-	keys    []string
+	nested  member   // members of the wrapped object
+	keys    []string // quoted, at most maxKeysShown
 	count   int
 	closed  bool
-	format  Format // "" until it is decided
+	format  Format // "" until decided
 }
 
-// ended reports that the object is complete and undecided.
-func (s *memberScan) ended() bool { return s.closed }
-
-// feed looks at the next piece and returns the format as soon as it is decided.
+// feed scans the next piece and returns the format once it is decided.
 func (s *memberScan) feed(p []byte) Format {
 	for len(p) > 0 && !s.closed && s.format == "" {
 		if s.string {
@@ -311,7 +290,7 @@ func (s *memberScan) feed(p []byte) Format {
 	return s.format
 }
 
-// elementDepth is the depth inside an object in a list of the object, or of the wrapped object.
+// elementDepth returns the depth inside an object in a list of the object or the wrapped object.
 func (s *memberScan) elementDepth() int {
 	if s.inner {
 		return 4
@@ -319,7 +298,7 @@ func (s *memberScan) elementDepth() int {
 	return 3
 }
 
-// atKeys reports whether the current place is between the members of an object whose members matter.
+// atKeys reports whether the scan is between the members of an object whose members matter.
 func (s *memberScan) atKeys() bool {
 	return s.depth == 1 || s.depth == 2 && s.inner || s.element && s.depth == s.elementDepth()
 }
@@ -354,26 +333,26 @@ func (s *memberScan) feedString(p []byte) []byte {
 }
 
 func (s *memberScan) addKey() {
-	own := &s.members
+	set := &s.members
 	if s.inner {
-		own = &s.nested
+		set = &s.nested
 	}
 	if s.depth > 2 {
-		*own |= elementMemberOf(s.list, s.key)
+		*set |= elementMemberOf(s.list, s.key)
 		return
 	}
-	s.list = memberOf(s.key)
+	s.list = memberNames[string(s.key)]
 	if s.inner && s.result {
 		s.list &= mResourceSpans
 	}
-	*own |= s.list
+	*set |= s.list
 	if s.depth == 2 {
 		return
 	}
 	s.result = string(s.key) == "result"
 	s.wrapped = s.result || string(s.key) == "profile" || string(s.key) == "trace" || string(s.key) == "log"
 	if s.count++; s.count <= maxKeysShown {
-		s.keys = append(s.keys, string(s.key))
+		s.keys = append(s.keys, strconv.Quote(string(s.key)))
 	}
 }
 
@@ -386,13 +365,13 @@ func (s *memberScan) decide() {
 		s.format = FormatHAR
 	}
 	if s.format == "" {
-		// traceEvents inside another member are not where Chrome's format has them.
+		// Chrome's format has traceEvents only at the top level.
 		s.format = (s.nested &^ mTraceEvents).formatOf()
 	}
 }
 
-// guess returns what a truncated or incomplete object most likely is. Samples with a timestamp and a
-// stackId belong to self-profiles, whatever other lists there are: other formats spell one of the two differently.
+// guess returns the most likely format of a truncated or incomplete object. Samples with a timestamp and a stackId
+// belong to self-profiles, whatever other lists there are: other formats spell one of the two differently.
 func (s *memberScan) guess() Format {
 	all := s.members | s.nested
 	switch {
@@ -409,21 +388,14 @@ func (s *memberScan) guess() Format {
 	return ""
 }
 
-// seen describes the members for a message: `with the members "a", "b"`.
-func (s *memberScan) seen() string {
+// describeMembers describes the members for a message: `with the members "a", "b"`.
+func (s *memberScan) describeMembers() string {
 	if s.count == 0 {
 		return "without members"
 	}
-	var b strings.Builder
-	b.WriteString("with the members ")
-	for i, key := range s.keys {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Quote(key))
-	}
+	text := "with the members " + strings.Join(s.keys, ", ")
 	if s.count > len(s.keys) {
-		fmt.Fprintf(&b, " and %d more", s.count-len(s.keys))
+		text += fmt.Sprintf(" and %d more", s.count-len(s.keys))
 	}
-	return b.String()
+	return text
 }

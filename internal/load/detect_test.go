@@ -117,7 +117,7 @@ func TestDetectRefuses(t *testing.T) {
 		{"object_other", `{"name":"x","private":{"traceEvents":[]}}`, `with the members "name", "private"`},
 		{"sentry", `{"profile":{"frames":[{"function":"a"}],"stacks":[[0]],"samples":[{"stack_id":0,"thread_id":"0","timestamp":1.5}]}}`, `with the members "profile"`},
 		{"frames_only", `{"frames":[{}],"stacks":[{"frameId":0}]}`, `with the members "frames", "stacks"`},
-		{"samples_without_stacks", `{"samples":[{"timestamp":1.5}],"frames":[]}`, `with the members "samples", "frames"; if these are samples of a JS self-profile whose other lists are missing, the format jsprofile reads them`},
+		{"samples_without_stacks", `{"samples":[{"timestamp":1.5}],"frames":[]}`, `with the members "samples", "frames"; if these are the samples of a JS self-profile without its other lists, the format jsprofile reads them`},
 		{"bpftrace_without_probes", `{"type": "attached_probes", "data": {"probes": 2}}` + "\n", `with the members "type", "data"; if this is output of bpftrace, its script has to print probe lines`},
 		{"probes_too_late", strings.Repeat("x\n", 40_000) + "#probelines 1\n", "it begins with"},
 		{"object_cut", `{"metadata":{"a":`, `with the members "metadata"`},
@@ -143,7 +143,7 @@ func TestDetectRefuses(t *testing.T) {
 	}
 }
 
-// TestMemberScanPieces feeds an object cut at every place.
+// TestMemberScanPieces feeds an object split at every byte.
 func TestMemberScanPieces(t *testing.T) {
 	const input = `{"a\"":[{"b":"\\"}],"profile":{"x":{"nodes":1},"meta":{}, "threads":[]}}`
 	for cut := range len(input) {
@@ -167,7 +167,7 @@ func TestReplayRemovesItsFile(t *testing.T) {
 		}
 	}
 	if in.file == nil {
-		t.Fatal("all is in memory")
+		t.Fatal("everything is in memory")
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 && runtime.GOOS == "linux" {
 		t.Errorf("%s has a name: it would stay if the program is killed", files[0].Name())

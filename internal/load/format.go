@@ -15,7 +15,7 @@ func Formats() []Format {
 	}
 }
 
-// formats are the formats for sentences, with article.
+// formats names the formats in sentences, with an article.
 var formats = map[Format]string{
 	FormatChromeJSON: "a Chrome JSON trace",
 	FormatPerfetto:   "a Perfetto trace",
@@ -30,20 +30,20 @@ var formats = map[Format]string{
 // ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = errors.New("unknown format")
 
-// explained reports whether an error is not about the format: it has advice of its own, or is one of a file.
+// explained reports whether an error needs no advice about the format: it has other advice, or comes from a file.
 func explained(err error) bool {
 	var file *fs.PathError
 	return hint(err) != nil || errors.As(err, &file)
 }
 
-// hint returns the error with advice that an error wraps; nil: there is none.
+// hint returns the error with advice that an error wraps, or nil.
 func hint(err error) interface{ Hint() string } {
 	var hinted interface{ Hint() string }
 	errors.As(err, &hinted)
 	return hinted
 }
 
-// Advised returns the text of an error, with the flags and commands that help if it has a hint.
+// Advised returns the text of an error and, if it has a hint, the flags and commands that help.
 func Advised(err error) string {
 	if h := hint(err); h != nil {
 		return err.Error() + h.Hint()
@@ -51,7 +51,7 @@ func Advised(err error) string {
 	return err.Error()
 }
 
-// misread is an error of the reader of a format that an input looks like.
+// misread is an error of the reader that detection chose.
 type misread struct {
 	error
 	format Format
@@ -60,18 +60,18 @@ type misread struct {
 // Unwrap returns the reader's error.
 func (e *misread) Unwrap() error { return e.error }
 
-// Hint says why weft has read the input so, and how to have it read otherwise.
+// Hint names the detected format and the flag that overrides it.
 func (e *misread) Hint() string {
 	return fmt.Sprintf("; it looks like %s: name another format with --format", formats[e.format])
 }
 
-// supportedSentence lists what can be read: "Chrome JSON traces, … and files of probe lines".
+// supportedSentence lists the formats: "Chrome JSON traces, … and files of probe lines".
 func supportedSentence() string {
 	var names []string
 	for _, f := range Formats()[1:] {
 		what := strings.TrimPrefix(strings.TrimPrefix(formats[f], "an "), "a ")
-		if kind, of, ok := strings.Cut(what, " of "); ok {
-			names = append(names, kind+"s of "+of)
+		if kind, content, ok := strings.Cut(what, " of "); ok {
+			names = append(names, kind+"s of "+content)
 		} else {
 			names = append(names, what+"s")
 		}

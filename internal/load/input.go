@@ -7,16 +7,16 @@ import (
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
-// An input is one that is unpacked and whose format is known. It counts what is read of it.
+// An input is unpacked and has a known format. It counts the bytes that are read.
 type input struct {
 	format   Format
 	unpacked *unpack.Source
 	plain    *replay
-	n        int64 // bytes that were read
-	failed   error // what unpacking it has failed with
+	n        int64 // bytes read
+	failed   error // error of unpacking
 }
 
-// openInput unpacks an input and finds its format, unless from says which it is.
+// openInput unpacks an input and detects its format unless from gives it.
 func openInput(ctx context.Context, src io.Reader, from Format, tempDir string) (*input, error) {
 	unpacked, err := unpack.Open(ctx, src, tempDir)
 	if err != nil {
@@ -32,7 +32,7 @@ func openInput(ctx context.Context, src io.Reader, from Format, tempDir string) 
 	return in, nil
 }
 
-// Read reads what is unpacked.
+// Read reads the unpacked input.
 func (in *input) Read(p []byte) (int, error) {
 	n, err := in.plain.Read(p)
 	in.n += int64(n)
@@ -42,7 +42,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close frees what is held of the input. It does not close what it was opened from.
+// Close frees the buffers and temporary files of the input. It does not close the source.
 func (in *input) Close() {
 	in.plain.Close()
 	in.unpacked.Close()

@@ -15,17 +15,18 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// ThreadCalls says what became of the samples of a thread.
+// ThreadCalls reports how well the calls of a thread represent its samples.
 type ThreadCalls struct {
-	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	PID     trace.Value `json:"pid"` // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"`
 	Process string      `json:"process"` // as Perfetto shows it
 	Thread  string      `json:"thread"`
 	Profile string      `json:"profile"` // its id in the trace
-	Calls   int64       `json:"calls"`   // that are in the output
+	Calls   int64       `json:"calls"`   // in the output
 
-	// Samples and Time are the samples of JavaScript and the time to the next ones. Of those that are lost no call shows
-	// the innermost function; under the rules of DevTools, and, if the calls were made by them, under the refined ones.
+	// Samples counts the samples of JavaScript, and Time sums the time from each to the next. No call shows the
+	// innermost function of a lost sample. Lost counts by the rules of DevTools, RefinedLost by the refined rules if
+	// they made the calls.
 	Samples     int64        `json:"samples"`
 	Time        trace.Nanos  `json:"time_ns"`
 	Lost        int64        `json:"lost_samples"`
@@ -33,7 +34,7 @@ type ThreadCalls struct {
 	RefinedLost *RefinedLost `json:"refined,omitempty"`
 }
 
-// RefinedLost is what is lost under the refined rules.
+// RefinedLost counts what the refined rules lose.
 type RefinedLost struct {
 	Samples int64       `json:"lost_samples"`
 	Time    trace.Nanos `json:"lost_time_ns"`
@@ -42,19 +43,19 @@ type RefinedLost struct {
 // jsThread is a thread of a trace that V8 sampled.
 type jsThread struct {
 	cpuprofile.Thread
-	calls  timeline.TrackID // where calls go
-	events timeline.TrackID // where the events are among which calls are made; 0: Track
+	calls  timeline.TrackID // receives the calls
+	events timeline.TrackID // has the events that calls must nest with; 0: Track
 }
 
-// wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.
+// wantsProfiles reports whether the V8 profiles of a trace are read. Otherwise their events stay events.
 func (o *Options) wantsProfiles() bool {
 	return o.JSCalls != JSCallsOff || o.Samples != pftrace.NoSamples || o.Profile != ""
 }
 
-// sampleShare is the part of the budget for the samples of profiles, which wait for their threads' events.
+// sampleShare is the divisor of the memory budget for samples, which are stored until their threads' events are known.
 const sampleShare = 16
 
-// profileAssembler returns an assembler for the V8 profiles of a trace, nil if nothing is to be made of them.
+// profileAssembler returns an assembler for the V8 profiles of a trace, or nil if they are not wanted.
 func (l *loader) profileAssembler() *v8profile.Assembler {
 	if !l.opts.wantsProfiles() {
 		return nil
@@ -67,8 +68,8 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 	return a
 }
 
-// addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
-// thread sample the same time, so that only the one is shown whose calls are, unless all are asked for.
+// addProfiles adds the samples and states of the profiles of a trace; c may be nil. Profiles of one thread sample the
+// same time, so only the chosen one is added, unless all are requested.
 func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error {
 	b := l.builder
 	if c == nil {
@@ -77,7 +78,7 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 	if err := c.Err(); err != nil {
 		return err
 	}
-	if c.Held() > 0 || b == l.whole { // an input without profiles needs no room, and of many inputs each would be a run of its own
+	if c.Held() > 0 || b == l.whole { // in a merge, spilling for inputs without profiles would make a run of each
 		if err := l.whole.MakeRoom(); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 		return err
 	}
 	for _, r := range recordings {
-		l.found(r)
+		l.addProfile(r)
 		if !r.Chosen && !r.Orphan && l.opts.Profile != ProfileAll {
 			continue
 		}
@@ -99,7 +100,7 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
-			// The thread is unknown, or shows another profile.
+			// The thread is unknown, or already has another profile.
 			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: v8profile.ThreadName + r.ID})
 		}
 		if l.opts.Samples != pftrace.NoSamples {
@@ -120,20 +121,21 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 	return nil
 }
 
-// describeSamples says what the samples of a profile weigh; beside samples that weigh something else each counts as one.
+// describeSamples describes the weight of a profile's samples. If the trace has samples with another weight, each
+// counts as one.
 func (l *loader) describeSamples(t *jsThread) {
-	own := cpuprofile.Samples
+	desc := cpuprofile.Samples
 	switch all, described := l.whole.SampleDescription(); {
 	case !described:
-		l.builder.DescribeSamples(own)
-	case all.Counter != own.Counter || all.Unit != own.Unit: // as other profilers' are
+		l.builder.DescribeSamples(desc)
+	case all.Counter != desc.Counter || all.Unit != desc.Unit: // samples of another profiler
 		t.CountSamples = true
 		l.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
 	}
 }
 
-// mainThreads returns a function that finds the main thread of a process: the one that Chrome calls by a name of main
-// threads, or else the one with its number, of which there may be no event (profile-calls.md 2).
+// mainThreads returns a function that finds the main thread of a process: the one with Chrome's name for main threads,
+// or the one with the number of the process, which may have no events (profile-calls.md 2).
 func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool) {
 	byNumber, byName := map[timeline.TrackID]timeline.TrackID{}, map[timeline.TrackID]timeline.TrackID{}
 	for _, th := range b.Threads() {
@@ -156,21 +158,21 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 	}
 }
 
-// callPass makes calls of the samples of threads.
+// callPass makes calls from the samples of threads.
 type callPass struct {
 	t       *timeline.Timeline
 	classes map[timeline.NameID]producers.Class // by name
 	threads map[timeline.TrackID]*threadPass
 	order   []*threadPass
-	err     error // the first one of the timeline
+	err     error // the first error of the timeline
 }
 
-// threadPass is the work on one thread.
+// threadPass makes the calls of one thread.
 type threadPass struct {
 	*jsThread
-	shown *profilecalls.Builder // what it makes goes to the timeline
-	other *profilecalls.Builder // by the rules of DevTools, for what these lose, if shown is by others
-	calls *cpuprofile.Calls
+	shown    *profilecalls.Builder // makes the calls of the timeline
+	devTools *profilecalls.Builder // counts what DevTools' rules lose; nil if shown follows them
+	calls    *cpuprofile.Calls
 }
 
 // callEvent is an event of a sampled thread.
@@ -180,11 +182,11 @@ type callEvent struct {
 	profilecalls.Event
 }
 
-// callBatch is the number of events that go from one goroutine to the other together.
+// callBatch is the number of events that are passed between goroutines at once.
 const callBatch = 1 << 12
 
-// addCalls adds the calls of the threads to a timeline, and says what became of the samples. With several workers one goroutine
-// goes through the events, and another one makes the calls: it alone adds to the timeline meanwhile.
+// addCalls adds the calls of the threads to a timeline and reports how well they represent the samples. With several
+// workers, one goroutine reads the events and another makes the calls; only the second adds to the timeline.
 func (l *loader) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCalls, error) {
 	if len(l.threads) == 0 {
 		return nil, nil
@@ -207,7 +209,7 @@ func (l *loader) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCa
 		if len(batch) < callBatch && starts != nil {
 			return nil
 		}
-		batch = maker.take(batch)
+		batch = maker.send(batch)
 		if starts != nil {
 			return nil
 		}
@@ -224,14 +226,14 @@ func (l *loader) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCa
 	return all, err
 }
 
-// callMaker hands events to a callPass, in a goroutine of its own or not.
+// callMaker passes events to a callPass, directly or through a goroutine.
 type callMaker struct {
 	pass       *callPass
-	full, free chan []callEvent // nil: there is no goroutine
+	full, free chan []callEvent // nil: no goroutine
 	done       chan struct{}
 }
 
-// callBatches is the number of batches under way.
+// callBatches is the number of batches in flight.
 const callBatches = 4
 
 func newCallMaker(p *callPass, background bool) *callMaker {
@@ -246,24 +248,24 @@ func newCallMaker(p *callPass, background bool) *callMaker {
 	go func() {
 		defer close(m.done)
 		for batch := range m.full {
-			p.take(batch)
+			p.addEvents(batch)
 			m.free <- batch[:0]
 		}
 	}()
 	return m
 }
 
-// take takes over events and returns an empty batch for the next ones.
-func (m *callMaker) take(batch []callEvent) []callEvent {
+// send passes on a batch and returns an empty one for reuse.
+func (m *callMaker) send(batch []callEvent) []callEvent {
 	if m.full == nil {
-		m.pass.take(batch)
+		m.pass.addEvents(batch)
 		return batch[:0]
 	}
 	m.full <- batch
 	return <-m.free
 }
 
-// wait returns when all events have been taken. Nothing is taken after it.
+// wait returns when all events are processed. Do not call send after it.
 func (m *callMaker) wait() {
 	if m.full != nil {
 		close(m.full)
@@ -272,8 +274,8 @@ func (m *callMaker) wait() {
 	}
 }
 
-// take makes calls of events.
-func (p *callPass) take(events []callEvent) {
+// addEvents makes calls from events.
+func (p *callPass) addEvents(events []callEvent) {
 	for i := range events {
 		if p.err != nil {
 			return
@@ -284,14 +286,14 @@ func (p *callPass) take(events []callEvent) {
 	}
 }
 
-// start makes what the threads need.
+// start creates the passes of the threads.
 func (p *callPass) start(l *loader, b *timeline.Builder) {
 	next := b.NextEvent()
 	for i, t := range l.threads {
 		th := &threadPass{jsThread: t}
-		shownOn := t.Thread
-		shownOn.Track, shownOn.CallDetails = t.calls, l.opts.CallDetails
-		th.calls = cpuprofile.NewCalls(&shownOn, b)
+		thread := t.Thread
+		thread.Track, thread.CallDetails = t.calls, l.opts.CallDetails
+		th.calls = cpuprofile.NewCalls(&thread, b)
 		th.calls.NumberAmong(next, i, len(l.threads))
 		frames := profilecalls.NewFrames(t.Profile)
 		emit := func(c *profilecalls.Call) {
@@ -301,7 +303,7 @@ func (p *callPass) start(l *loader, b *timeline.Builder) {
 		}
 		if l.opts.JSCalls == JSCallsRefined {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.Refined, emit)
-			th.other = th.shown.Beside(profilecalls.DevTools, func(*profilecalls.Call) {})
+			th.devTools = th.shown.Beside(profilecalls.DevTools, func(*profilecalls.Call) {})
 		} else {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.DevTools, emit)
 		}
@@ -310,7 +312,7 @@ func (p *callPass) start(l *loader, b *timeline.Builder) {
 	}
 }
 
-// class returns what the name of an event means for calls.
+// class returns how calls treat events with a name.
 func (p *callPass) class(name timeline.NameID) producers.Class {
 	class, ok := p.classes[name]
 	if !ok {
@@ -320,19 +322,19 @@ func (p *callPass) class(name timeline.NameID) producers.Class {
 	return class
 }
 
-// event hands on an event, at the times of the profile: calls of an input that is moved are moved after they are made.
+// event passes on an event at the times of the profile: the calls of a shifted input are shifted after they are made.
 func (th *threadPass) event(ev *profilecalls.Event) {
 	if ev.End == timeline.NoTime {
 		ev.End = ev.TS
 	}
 	ev.TS, ev.End = movedBack(ev.TS, th.Shift), movedBack(ev.End, th.Shift)
 	th.shown.Event(ev)
-	if th.other != nil {
-		th.other.Event(ev)
+	if th.devTools != nil {
+		th.devTools.Event(ev)
 	}
 }
 
-// movedBack returns a time before it was moved, or the last time there is.
+// movedBack reverses the shift of a time and saturates at the last time.
 func movedBack(ts, shift timeline.Nanos) timeline.Nanos {
 	if shift < 0 && ts > math.MaxInt64+shift {
 		return math.MaxInt64
@@ -340,7 +342,7 @@ func movedBack(ts, shift timeline.Nanos) timeline.Nanos {
 	return ts - shift
 }
 
-// finish ends the calls of a thread.
+// finish ends the calls of a thread and reports on them.
 func (th *threadPass) finish(t *timeline.Timeline) (ThreadCalls, error) {
 	track := t.Track(th.Track)
 	stats, err := th.shown.Finish()
@@ -354,9 +356,9 @@ func (th *threadPass) finish(t *timeline.Timeline) (ThreadCalls, error) {
 		PID: idValue(process.InputID), TID: idValue(track.InputID), Process: process.FullName(), Thread: track.FullName(), Profile: th.ID, Calls: th.calls.Added,
 		Samples: stats.Samples, Time: stats.Time,
 	}
-	if th.other != nil {
+	if th.devTools != nil {
 		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: stats.LostTime}
-		if stats, err = th.other.Finish(); err != nil {
+		if stats, err = th.devTools.Finish(); err != nil {
 			return ThreadCalls{}, err
 		}
 	}

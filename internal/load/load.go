@@ -1,15 +1,16 @@
-// Package load is the way into weft: it reads a trace of any format, or several on one timeline, into a resolved timeline.
+// Package load reads a trace of any format, or merges several, into a resolved timeline.
 //
 //	t, err := load.One(ctx, src, opts)
 //	t, err := load.Surveyed(ctx, src, opts, survey)
 //	t, err := load.Many(ctx, job, opts)
 //
-// One and Many unpack (package unpack), find the format (detect.go), let its reader fill a timeline.Builder (readFormat), make calls of the
-// samples of V8 (jscalls.go), resolve nesting and flows (package flowbind) and, if asked, attribute the work (package attribution). Many
-// reads each input twice: for clues to its place, then for its events (many.go, package merge). What is done with the Trace is for the
-// caller: Write writes it, Attach and Walk prepare it for one that looks at the events. KeepPackets is weft attribute (kept.go).
+// One and Many unpack (package unpack), detect the format (detect.go), let its reader fill a timeline.Builder
+// (readFormat), make calls from V8's samples (jscalls.go), resolve nesting and flows (package flowbind) and, if
+// requested, attribute the work (package attribution). Many reads each input twice: once for clues to its offset, once
+// for its events (many.go, package merge). The caller decides how the Trace is used: Write writes it; Attach and Walk
+// prepare it for callers that read the events. KeepPackets implements weft attribute (original.go).
 //
-// What does not live here: the public form of all this (package convert), flags and files (cmd/weft).
+// What does not live here: the public form of this API (package convert), flags and files (cmd/weft).
 package load
 
 import (
@@ -37,14 +38,14 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// A Trace is what was read: a resolved timeline, and a report that lacks what is known only after a walk over all events (Count).
+// A Trace is a resolved timeline with its report. Count adds to the report what only a walk over all events shows.
 type Trace struct {
 	Timeline *timeline.Timeline
 	Report   *Report
 
 	opts       Options
 	began      time.Time
-	attributed *engine.Result // is not in the timeline yet; nil: there is none
+	attributed *engine.Result // not attached to the timeline yet; may be nil
 }
 
 // One reads a trace from src. It returns the errors of convert.Convert.
@@ -52,8 +53,8 @@ func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
 	return Surveyed(ctx, src, opts, nil)
 }
 
-// Surveyed is One for a trace that is reported on and written: survey looks at it before it is attributed, as one that was read without
-// attribution, and completes that one's report. Its problems are not in the trace that Surveyed returns, which is One's.
+// Surveyed is One for a trace that is both reported on and written: survey receives the trace before attribution, with
+// a report of its own to complete. Problems that survey adds do not appear in the returned trace, which equals One's.
 func Surveyed(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
 	return load(ctx, opts, survey, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
 }
@@ -70,7 +71,7 @@ func (t *Trace) closeAttribution() error {
 	return err
 }
 
-// load reads, resolves and attributes; survey is Surveyed's, or nil.
+// load reads, resolves and attributes; survey may be nil.
 func load(ctx context.Context, opts Options, survey func(*Trace) error, read func(l *loader) error) (*Trace, error) {
 	began := time.Now()
 	if err := opts.complete(); err != nil {
@@ -91,9 +92,9 @@ func load(ctx context.Context, opts Options, survey func(*Trace) error, read fun
 	}
 	t := &Trace{Timeline: tl, Report: l.report, opts: opts, began: began}
 	if survey != nil {
-		seen, report := *t, *l.report
-		seen.Report = &report
-		err = tl.Apart(func() error { return survey(&seen) })
+		surveyed, report := *t, *l.report
+		surveyed.Report = &report
+		err = tl.Apart(func() error { return survey(&surveyed) })
 	}
 	if err == nil {
 		err = t.attribute(ctx)
@@ -104,10 +105,10 @@ func load(ctx context.Context, opts Options, survey func(*Trace) error, read fun
 	return t, nil
 }
 
-// errAttributionArgs means that arguments that attribution reads were to be left out.
+// errAttributionArgs reports options that would drop the arguments that attribution reads.
 var errAttributionArgs = errors.New("attribution needs all arguments of events")
 
-// attribute finds for whom the work was done, if that was asked for.
+// attribute attributes the work to contexts, if requested.
 func (t *Trace) attribute(ctx context.Context) (err error) {
 	if t.opts.Attribute == nil {
 		return nil
@@ -115,7 +116,7 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 	began := time.Now()
 	opts := *t.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, t.opts.workers())
-	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // which are made of them
+	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // tracks need them
 	rules, err := engine.RulesOf(&opts)
 	if err != nil {
 		return err
@@ -123,8 +124,8 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 	if t.attributed, err = engine.Run(ctx, t.Timeline, rules); err != nil {
 		return err
 	}
-	of := tables.Of(t.attributed)
-	t.Report.Contexts = append([]string{}, slices.DeleteFunc(of.Types(), of.IsDerived)...)
+	contexts := tables.Of(t.attributed)
+	t.Report.Contexts = append([]string{}, slices.DeleteFunc(contexts.Types(), contexts.IsDerived)...)
 	t.Report.Durations.Attribute = time.Since(began)
 	return nil
 }
@@ -135,14 +136,14 @@ type loader struct {
 	problems   *problem.Log
 	builder    *timeline.Builder
 	args       timeline.ArgFilter // which arguments readers keep
-	whole      *timeline.Builder  // has the events; builder, unless that is for one of several inputs
+	whole      *timeline.Builder  // receives all events; differs from builder while one input of a merge is read
 	threads    []*jsThread
 	v8Profiles []foundProfile         // all of the trace
 	assembled  []*v8profile.Assembler // one for each input with profiles
 	report     *Report
 
-	profileOf timeline.TrackID // of a merge: the thread that the .cpuprofile being read is of; 0: one of its own
-	pages     pages            // of a merge: where the self-profiles being read go
+	profileOf timeline.TrackID // in a merge: the thread that the current .cpuprofile sampled; 0: unknown
+	pages     pages            // in a merge: the tracks and offsets of the current self-profiles
 }
 
 func newLoader(opts Options) *loader {
@@ -160,7 +161,7 @@ func newLoader(opts Options) *loader {
 	return l
 }
 
-// closeProfiles frees what is held of V8's samples.
+// closeProfiles frees the memory of V8's samples.
 func (l *loader) closeProfiles() error {
 	l.threads = nil
 	var err error
@@ -171,7 +172,7 @@ func (l *loader) closeProfiles() error {
 	return err
 }
 
-// resolve makes a timeline of the events that were read: with calls, nested, with flows.
+// resolve turns the events into a timeline with calls, nesting and flows.
 func (l *loader) resolve(ctx context.Context) (*timeline.Timeline, error) {
 	began := time.Now()
 	tl, err := l.builder.Finish(ctx)
@@ -196,7 +197,7 @@ func (l *loader) resolve(ctx context.Context) (*timeline.Timeline, error) {
 	return tl, nil
 }
 
-// readOne reads the only input: read is the reader of all formats, or another one for some.
+// readOne reads the only input, with read as the reader of its format.
 func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx context.Context, r io.Reader, f Format) error) error {
 	in, err := openInput(ctx, src, l.opts.From, l.opts.TempDir)
 	if err != nil {
@@ -217,7 +218,7 @@ func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx conte
 	return nil
 }
 
-// countInput records the size of an input and whether its container was damaged; prefix precedes how.
+// countInput records the size of an input and damage to its container; prefix precedes the description of the damage.
 func (l *loader) countInput(in *input, prefix string) {
 	l.report.BytesIn += in.unpacked.PackedBytes()
 	l.report.BytesUnpacked += in.n
@@ -226,7 +227,7 @@ func (l *loader) countInput(in *input, prefix string) {
 	}
 }
 
-// withinMemory reads until that takes more memory than it may.
+// withinMemory calls read and cancels it when it exceeds the memory budget.
 func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -239,7 +240,7 @@ func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context
 	return err
 }
 
-// readFormat reads an input of a format.
+// readFormat reads an input with the reader of its format.
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	b, opts := l.builder, &l.opts
 	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
@@ -267,7 +268,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
 }
 
-// readerOptions returns the options that all readers have.
+// readerOptions returns the options that all readers share.
 func (l *loader) readerOptions() readers.Options {
 	o := &l.opts
 	return readers.Options{
@@ -275,7 +276,7 @@ func (l *loader) readerOptions() readers.Options {
 	}
 }
 
-// readChrome reads a Chrome JSON trace and what its V8 profiles make of it.
+// readChrome reads a Chrome JSON trace and adds its V8 profiles.
 func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	opts := chromejson.Options{Options: l.readerOptions(), Workers: l.opts.workers(), Profiles: l.profileAssembler()}
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
@@ -284,7 +285,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	return l.addProfiles(ctx, opts.Profiles)
 }
 
-// readPerfetto reads a Perfetto trace and what its V8 profiles make of it.
+// readPerfetto reads a Perfetto trace and adds its V8 profiles.
 func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
 	opts, err := l.perfettoOptions()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
@@ -19,24 +20,23 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// merger reads the inputs of a job: each twice, first for its clues, then for its events.
+// merger reads each input of a job twice: for its clues, then for its events.
 type merger struct {
 	*loader
 	job      *merge.Job
-	formats  []Format     // "": the input is left out
-	profiles bool         // there are profiles without a trace around them
-	linked   [][]bool     // by input, and by job.Links: an event has the argument
+	formats  []Format     // "": the input is skipped
+	profiles bool         // an input is a profile, not a trace
+	linked   [][]bool     // [input][index in job.Links]: an event has the argument
 	stage    *merge.Stage // of the inputs that are read
 }
 
-// Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their places, and returns merge.ErrDryRun. The job gets
-// the plan, and what became of each input.
+// Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their offsets and returns
+// merge.ErrDryRun. It records the plan and the result of each input in the job.
 func Many(ctx context.Context, job *merge.Job, opts Options) (*Trace, error) {
-	return load(ctx, opts, nil, func(l *loader) error { return l.newMerger(job).run(ctx) })
+	return load(ctx, opts, nil, func(l *loader) error { return newMerger(l, job).run(ctx) })
 }
 
-// newMerger returns what reads the inputs of a job into the builder.
-func (l *loader) newMerger(job *merge.Job) *merger {
+func newMerger(l *loader, job *merge.Job) *merger {
 	m := &merger{loader: l, job: job, formats: make([]Format, len(job.Sources)), linked: make([][]bool, len(job.Sources))}
 	for i := range m.linked {
 		m.linked[i] = make([]bool, len(job.Links))
@@ -44,9 +44,9 @@ func (l *loader) newMerger(job *merge.Job) *merger {
 	return m
 }
 
-// run finds the places of the inputs and reads their events.
+// run finds the offsets of the inputs and reads their events.
 func (m *merger) run(ctx context.Context) error {
-	if err := m.place(ctx); err != nil {
+	if err := m.solve(ctx); err != nil {
 		return err
 	}
 	if m.job.DryRun {
@@ -55,8 +55,8 @@ func (m *merger) run(ctx context.Context) error {
 	return m.readAll(ctx)
 }
 
-// place finds the places of the inputs.
-func (m *merger) place(ctx context.Context) error {
+// solve finds the offsets of the inputs.
+func (m *merger) solve(ctx context.Context) error {
 	job := m.job
 	if err := m.detect(ctx); err != nil {
 		return err
@@ -69,27 +69,28 @@ func (m *merger) place(ctx context.Context) error {
 		return err
 	}
 	for i := range job.Inputs {
-		if why := job.Plan.Inputs[i].LeftOut; why != nil {
-			job.Failed = append(job.Failed, merge.InputError{Input: i, Err: why})
+		if reason := job.Plan.Inputs[i].LeftOut; reason != nil {
+			job.Failed = append(job.Failed, merge.InputError{Input: i, Err: reason})
 			m.formats[i] = ""
 		}
-		job.Inputs[i].Clues = nil // they are not needed any more
+		job.Inputs[i].Clues = nil // free the memory
 	}
-	m.noteUnlinked()
+	m.reportUnlinked()
 	return nil
 }
 
-// noteUnlinked says which of the arguments that are to connect inputs no event has.
-func (m *merger) noteUnlinked() {
+// reportUnlinked lists the arguments for --link that no event has.
+func (m *merger) reportUnlinked() {
 	for k, key := range m.job.Links {
-		if !slices.ContainsFunc(m.linked, func(of []bool) bool { return of[k] }) {
+		if !slices.ContainsFunc(m.linked, func(found []bool) bool { return found[k] }) {
 			m.job.Plan.Notes = append(m.job.Plan.Notes, "--link "+key+": no event has an argument "+key+" with a text or a whole number")
 		}
 	}
 }
 
-// fails handles an input that cannot be read: without KeepGoing that ends the job, and so does an error that has nothing to do with the input.
-func (m *merger) fails(ctx context.Context, i int, err error) error {
+// fail handles an unreadable input. Without KeepGoing it ends the job; errors that do not come from the input always
+// end it.
+func (m *merger) fail(ctx context.Context, i int, err error) error {
 	if file := m.job.Sources[i].File; file != "" {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
@@ -116,7 +117,7 @@ func (m *merger) collectAll(ctx context.Context) error {
 	for i, source := range m.job.Sources {
 		in := merge.Input{Name: source.Name, File: source.File, Host: source.Host, Format: string(m.formats[i]), Clues: clues[i]}
 		if errs[i] != nil {
-			if err := m.fails(ctx, i, errs[i]); err != nil {
+			if err := m.fail(ctx, i, errs[i]); err != nil {
 				return err
 			}
 		}
@@ -125,19 +126,19 @@ func (m *merger) collectAll(ctx context.Context) error {
 	return nil
 }
 
-// atOnce is how many inputs are open at the same time, at most.
-const atOnce = 2
+// maxOpenInputs limits how many inputs are open at the same time.
+const maxOpenInputs = 2
 
-// eachInput calls read for the inputs in their order, until it returns false. It reads two at a time where they do not hold what they read:
-// for many small inputs that is less work than to divide each of them among workers.
+// eachInput calls read for the inputs in order until it returns false. It reads two at a time if their readers do not
+// load the whole input: for many small inputs that is less work than dividing each among workers.
 func (m *merger) eachInput(read func(i int) bool) {
 	var (
 		next  atomic.Int64
 		ended atomic.Bool
-		alone sync.RWMutex // write-locked by an input that is not to be read beside another one
+		alone sync.RWMutex // write-locked by an input that must be read alone
 		group sync.WaitGroup
 	)
-	for range min(atOnce, m.opts.workers()) {
+	for range min(maxOpenInputs, m.opts.workers()) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(m.formats) && !ended.Load(); i = int(next.Add(1)) - 1 {
 				lock := sync.Locker(&alone)
@@ -156,7 +157,7 @@ func (m *merger) eachInput(read func(i int) bool) {
 	group.Wait()
 }
 
-// detect finds the formats of all inputs.
+// detect detects the formats of all inputs.
 func (m *merger) detect(ctx context.Context) error {
 	for i := range m.job.Sources {
 		err := m.open(ctx, i, func(in *input) error {
@@ -167,7 +168,7 @@ func (m *merger) detect(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			if err := m.fails(ctx, i, err); err != nil {
+			if err := m.fail(ctx, i, err); err != nil {
 				return err
 			}
 		}
@@ -175,7 +176,7 @@ func (m *merger) detect(ctx context.Context) error {
 	return nil
 }
 
-// open opens and unpacks an input, and finds its format.
+// open opens and unpacks an input, detects its format and passes it to use.
 func (m *merger) open(ctx context.Context, i int, use func(in *input) error) error {
 	file, err := m.job.Sources[i].Open()
 	if err != nil {
@@ -192,7 +193,7 @@ func (m *merger) open(ctx context.Context, i int, use func(in *input) error) err
 
 // collect reads an input for its clues.
 func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
-	problems := new(problem.Log) // they are counted when the events are read
+	problems := new(problem.Log) // the reading of the events counts them
 	c, b := merge.NewCollector(merge.CollectOptions{
 		Inputs: len(m.formats), Job: m.job, Linked: m.linked[i], Flows: m.job.LinkFlows,
 		Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
@@ -215,19 +216,19 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	return c.Finish(b.Clocks()), nil
 }
 
-// observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
+// observe reads the events of an input for clues: without profiles, pictures and most arguments.
 func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, problems *problem.Log) error {
 	opts := m.opts
 	opts.NoScreenshots = true
 	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
-	opts.Workers = max(1, m.opts.workers()/atOnce)
+	opts.Workers = max(1, m.opts.workers()/maxOpenInputs)
 	l := &loader{opts: opts, problems: problems, builder: b, whole: b, report: &Report{}, args: timeline.OnlyArgs(m.job.Args()...)}
 	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
 }
 
-// cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic one of its program.
+// cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic clock of its program.
 func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *problem.Log) (*merge.Clues, error) {
-	p, err := v8profile.ReadWithin(ctxReader{ctx, in}, problems, m.opts.profileMemory())
+	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, in), problems, m.opts.profileMemory())
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +237,7 @@ func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *pr
 	for i := range p.Len() {
 		ts := samples.Time(i)
 		c.Samples = append(c.Samples, ts)
-		if !p.Meta(samples.Seen(i)) {
+		if !p.Meta(samples.Recorded(i)) {
 			c.Script = append(c.Script, ts)
 		}
 	}
@@ -261,23 +262,10 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 	return c, nil
 }
 
-// ctxReader ends reading when its context is done.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
-
-// readAll reads the events of all inputs that have a place. If some of them turn out to be unreadable only now, such as one whose profile is
-// too large, it reads the others again without them.
+// readAll reads the events of all inputs with an offset. If an input fails only now, such as a profile that is too
+// large, it reads the others again without it.
 func (m *merger) readAll(ctx context.Context) error {
-	var dropped []string // what connects inputs and is not to be in the output
+	var dropped []string // arguments that connect inputs but are not for the output
 	m.args, dropped = m.args.With(m.job.Args()...)
 	for {
 		failed := len(m.job.Failed)
@@ -290,7 +278,7 @@ func (m *merger) readAll(ctx context.Context) error {
 	}
 }
 
-// startOver drops all that was read of the events.
+// startOver discards all events read so far.
 func (m *merger) startOver() error {
 	if err := errors.Join(m.closeProfiles(), m.builder.Close()); err != nil {
 		return err
@@ -300,7 +288,7 @@ func (m *merger) startOver() error {
 	return nil
 }
 
-// readPlaced reads the events of the inputs that have a place, one after the other.
+// readPlaced reads the events of the inputs with an offset, one after the other.
 func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	m.job.Problems, m.job.Common = make([]*problem.Log, len(m.formats)), m.problems
 	leftOut := make([]bool, len(m.formats))
@@ -322,32 +310,33 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	return nil
 }
 
-// readOne reads the events of one input. What is wrong with them counts for this input, and for all.
+// readOne reads the events of one input. Its problems count for this input and for the whole.
 func (m *merger) readOne(ctx context.Context, i int) error {
 	common := m.problems
 	offset := m.job.Plan.Inputs[i].Offset
 	if m.formats[i] == FormatJSProfile {
-		offset = 0 // its reader moves the profiles, each to the time origin of its page
+		offset = 0 // its reader shifts each profile to the time origin of its page
 	}
-	known := len(m.threads)
+	earlier := len(m.threads)
 	m.builder, m.problems = m.stage.Next(i, offset, m.linked[i]), new(problem.Log)
 	err := m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
-	for _, t := range m.threads[known:] {
+	for _, t := range m.threads[earlier:] {
 		t.Shift += offset
-		t.Problems = common // what is found while calls are made
-		m.placeCalls(t, known)
+		t.Problems = common // for problems found while calls are made
+		m.placeCalls(t, earlier)
 	}
 	m.stage.End()
 	common.Merge(m.problems)
 	m.job.Problems[i] = m.problems
 	m.builder, m.problems = m.whole, common
 	if err != nil {
-		return m.fails(ctx, i, err)
+		return m.fail(ctx, i, err)
 	}
 	return nil
 }
 
-// readEvents reads the events of an input, which is the current one of the Builder. A profile may be of a thread, or a page, of an earlier one.
+// readEvents reads the events of the Builder's current input. A profile may belong to a thread or page of an earlier
+// input.
 func (m *merger) readEvents(ctx context.Context, in *input, i int) error {
 	p := &m.job.Plan.Inputs[i]
 	defer func() { m.profileOf, m.pages = 0, pages{} }()
@@ -364,7 +353,7 @@ func (m *merger) readEvents(ctx context.Context, in *input, i int) error {
 	return nil
 }
 
-// placePages returns where the self-profiles of an input go.
+// placePages returns the process and offset of each self-profile of an input.
 func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 	placed.offset = m.job.Plan.Inputs[i].Offset
 	for k := range all {
@@ -383,17 +372,18 @@ func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 	return placed
 }
 
-// placeCalls finds where the calls of a sampled thread of the current input go: among the events that this input has on the thread, unless
-// calls are made among these already, of the samples of an input before, of which there are known threads.
-func (m *merger) placeCalls(t *jsThread, known int) {
+// placeCalls chooses the track for the calls of a sampled thread of the current input: the track with the input's
+// events on the thread, or a separate one if one of the first earlier threads, from an earlier input, makes calls
+// there.
+func (m *merger) placeCalls(t *jsThread, earlier int) {
 	t.events = m.stage.Place(t.Track)
 	if t.calls == t.Track {
 		t.calls = t.events
 	}
-	for _, other := range m.threads[:known] {
+	for _, other := range m.threads[:earlier] {
 		if cmp.Or(other.events, other.Track) == t.events {
 			t.calls = m.builder.RoleTrack(t.Track, timeline.RoleCalls)
-			t.events = t.calls // where no events are
+			t.events = t.calls // which has no events
 		}
 	}
 }

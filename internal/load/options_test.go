@@ -2,7 +2,7 @@ package load
 
 import "testing"
 
-// Words that are not given are the defaults; those that do not exist are refused with a list of those that do.
+// Empty strings become the defaults; unknown ones are rejected with a list of valid ones.
 func TestOptionWords(t *testing.T) {
 	var opts Options
 	if err := opts.complete(); err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// ProfileAll is the value of Options.Profile with which all V8 profiles of a trace are shown.
+// ProfileAll is the value of Options.Profile that shows all V8 profiles of a trace.
 const ProfileAll = "all"
 
-// Profile is a V8 profile in a Chrome or Node trace. Several of one thread sampled the same time.
+// Profile is a V8 profile in a Chrome or Node trace. Profiles of one thread sample the same time.
 type Profile struct {
-	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	PID     trace.Value `json:"pid"` // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"` // of the sampled thread
 	Process string      `json:"process"`
 	Thread  string      `json:"thread"`
@@ -25,17 +25,17 @@ type Profile struct {
 	Samples int         `json:"samples"`
 	Start   trace.Nanos `json:"start_ns"`
 	End     trace.Nanos `json:"end_ns"`
-	Chosen  bool        `json:"chosen"` // it is the one that is shown on its thread
+	Chosen  bool        `json:"chosen"` // shown on its thread
 }
 
-// A foundProfile is a profile whose thread may yet get a name.
+// A foundProfile is a profile whose thread may be named later.
 type foundProfile struct {
 	Profile
 	thread timeline.TrackID
 }
 
-// found notes a profile for the report.
-func (l *loader) found(r *v8profile.Recording) {
+// addProfile records a profile for the report.
+func (l *loader) addProfile(r *v8profile.Recording) {
 	l.v8Profiles = append(l.v8Profiles, foundProfile{
 		Profile: Profile{
 			ID: r.ID, Source: r.Source, Samples: r.Profile.Len(), Start: r.Profile.Start, End: r.Profile.Closing, Chosen: r.Chosen,
@@ -44,7 +44,7 @@ func (l *loader) found(r *v8profile.Recording) {
 	})
 }
 
-// idValue returns the id of a process or thread as reports have it.
+// idValue returns the id of a process or thread for reports.
 func idValue(id timeline.InputID) trace.Value {
 	switch {
 	case !id.HasNumber():
@@ -55,7 +55,7 @@ func idValue(id timeline.InputID) trace.Value {
 	return trace.NewValue(id.Num)
 }
 
-// listProfiles returns the profiles as reports have them.
+// listProfiles returns the profiles for reports.
 func (l *loader) listProfiles(t *timeline.Timeline) []Profile {
 	var all []Profile
 	for _, p := range l.v8Profiles {
@@ -67,7 +67,7 @@ func (l *loader) listProfiles(t *timeline.Timeline) []Profile {
 	return all
 }
 
-// preferred returns a function that recognises the profiles of Options.Profile; nil if it names none.
+// preferred returns a function that recognizes the profiles that Options.Profile names, or nil if it names none.
 func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) bool {
 	if o.Profile == "" || o.Profile == ProfileAll {
 		return nil
@@ -85,7 +85,7 @@ func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) 
 	}
 }
 
-// checkChoice returns a *v8profile.NotFoundError if Options.Profile names a profile that a trace does not have.
+// checkChoice returns a *v8profile.NotFoundError if a trace lacks the profile that Options.Profile names.
 func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process int64, id string) bool) error {
 	if preferred == nil {
 		return nil
@@ -102,12 +102,12 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 	return &v8profile.NotFoundError{ID: o.Profile, Has: ids}
 }
 
-// profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: the budget, but
+// profileMemory limits the bytes of sampled profiles, which are complete only when everything is read: the budget, but
 // at least the default budget.
 func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }
 
-// cpuProfile returns the options of the reader of .cpuprofile files. Calls of a profile that is of a thread with events are made among
-// these, unless the thread has a profile already.
+// cpuProfile returns the options of the reader of .cpuprofile files. If the profile belongs to a thread with events,
+// its calls nest with these, unless the thread already has a profile.
 func (l *loader) cpuProfile() cpuprofile.Options {
 	o := &l.opts
 	opts := cpuprofile.Options{

@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// replayMemory is how much of an input is kept in memory while its format is not decided; the rest goes to a file.
+// replayMemory is how much of an input is kept in memory until its format is detected; the rest goes to a file.
 const replayMemory = 4 << 20
 
 const replayChunk = 64 << 10
 
-// A replay lets the first part of an input be looked at before it is read: Peek returns it piece by piece and keeps
-// it, Read then gives everything from the start. The key that tells a format may come after many megabytes of another
-// member, so what does not fit in memory is kept in a temporary file.
+// A replay lets detection look at the start of an input: Peek returns it piece by piece and keeps it; Read then returns
+// everything from the start. The key that decides may follow many megabytes of another member, so what does not fit in
+// memory goes to a temporary file.
 type replay struct {
 	src     io.Reader
 	tempDir string
 	limit   int // bytes to keep in memory
 
 	mem    []byte // the first bytes of the input
-	served int    // how much of mem Read has given
+	served int    // bytes of mem that Read has returned
 	file   *os.File
 	inFile int64  // bytes after mem
-	read   int64  // how much of the file Read has given
-	buf    []byte // of what goes to the file
-	err    error  // what src returned last; nil if there is more
+	read   int64  // bytes of the file that Read has returned
+	buf    []byte // chunk for the file
+	err    error  // the last error of src
 }
 
 func newReplay(src io.Reader, limit int, tempDir string) *replay {
@@ -39,7 +39,7 @@ func (r *replay) Peek() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	// Full chunks, so that one Peek shows all that a decision by magic bytes needs.
+	// Fill whole chunks, so that one Peek returns all magic bytes.
 	kept := len(r.mem)
 	inMemory := kept+replayChunk <= r.limit && r.file == nil
 	chunk := r.buf
@@ -75,7 +75,8 @@ func (r *replay) spill(p []byte) error {
 			return fmt.Errorf("temporary file: %w", err)
 		}
 		r.file = f
-		// Where the system allows it, nothing is left however the program ends; elsewhere Close removes the file.
+		// If the system allows it, remove the name now, so that no file is left even after a crash; otherwise Close
+		// removes it.
 		os.Remove(f.Name())
 	}
 	n, err := r.file.Write(p)
@@ -87,7 +88,7 @@ func (r *replay) spill(p []byte) error {
 	return nil
 }
 
-// Read gives the input from its start, once.
+// Read returns the input from its start, once.
 func (r *replay) Read(p []byte) (int, error) {
 	r.buf = nil
 	if r.served < len(r.mem) {
@@ -111,7 +112,7 @@ func (r *replay) Read(p []byte) (int, error) {
 	return r.src.Read(p)
 }
 
-// Close gives up the temporary file.
+// Close removes the temporary file.
 func (r *replay) Close() error {
 	if r.file == nil {
 		return nil

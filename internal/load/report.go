@@ -10,14 +10,14 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Report says what was found in an input, what was done and what was wrong. Its JSON form is stable: members are added,
-// never renamed or removed; docs/cli.md lists them.
+// Report describes an input, its conversion and its problems. Its JSON form is stable: members are added, never renamed
+// or removed; docs/cli.md lists them.
 type Report struct {
 	Format     Format   `json:"format"`
-	Containers []string `json:"containers,omitempty"` // what the input was packed in: gzip, zstd, zip; outermost first
+	Containers []string `json:"containers,omitempty"` // gzip, zstd, zip; outermost first
 
 	BytesIn       int64 `json:"bytes_in"`            // read from the input
-	BytesUnpacked int64 `json:"bytes_unpacked"`      // the same without containers
+	BytesUnpacked int64 `json:"bytes_unpacked"`      // without containers
 	BytesOut      int64 `json:"bytes_out,omitempty"` // written; 0 if nothing was converted
 
 	Tracks TrackCounts `json:"tracks"`
@@ -25,49 +25,49 @@ type Report struct {
 
 	// Profiles are the V8 profiles of a Chrome trace.
 	Profiles []Profile `json:"profiles,omitempty"`
-	// JSCalls tells, for the sampled threads of a Chrome trace, how much of the samples their calls show.
+	// JSCalls reports, for the sampled threads of a Chrome trace, how many of the samples their calls show.
 	JSCalls []ThreadCalls `json:"js_calls,omitempty"`
 
-	// Span is the time from the first event to the last one, nil if there is none.
+	// Span is the time from the first event to the last one; nil: no events.
 	Span *Span `json:"span,omitempty"`
 
-	// Clock is the clock that the headers of probe lines name, also in a Perfetto trace made of them; nil if they name none.
+	// Clock is the clock named by the headers of probe lines, also in a Perfetto trace made from them; may be nil.
 	Clock *RecordedClock `json:"clock,omitempty"`
 
-	// Contexts are the types of which an attribution has found contexts, by name; nil if none was asked for.
+	// Contexts lists the types of context that an attribution found, by name; nil: no attribution.
 	Contexts []string `json:"contexts,omitzero"`
 
-	// Copied is set if the packets of a Perfetto trace are in the output as they are. What problems call lost had then no part in
-	// the attribution, and is still there, unless no packet could be read at that place.
+	// Copied reports that the packets of a Perfetto trace were copied unchanged. Data that problems call lost then took
+	// no part in the attribution but is still in the output, unless the packet was unreadable.
 	Copied bool `json:"copied,omitempty"`
 
-	// Facts are the input's statements about the trace as a whole and its threads; only Inspect lists them.
+	// Facts lists the input's attributes of the trace and its threads; only Inspect fills it.
 	Facts []Fact `json:"facts,omitempty"`
 
 	Problems []trace.Problem `json:"problems"` // the severest first, then by name
-	// Usual are the names of those Problems that most recordings in this format have and that users do not miss, such
-	// as flows whose other end was not recorded.
+	// Usual names those Problems that most recordings in this format have and that users do not miss, such as flows
+	// with only one recorded end.
 	Usual []string `json:"usual,omitempty"`
 
 	Durations Durations `json:"durations"`
 }
 
-// Fact is a statement of the input about the trace as a whole, or a value that all samples of a thread share.
+// Fact is an attribute of the whole trace, or a value that all samples of a thread share.
 type Fact struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"` // a string, an int64 or a float64
 
-	// What follows is about a thread; Samples is 0 otherwise.
+	// The following fields describe a thread; otherwise Samples is 0.
 
 	Unit    string      `json:"unit,omitempty"`    // of the value
-	PID     trace.Value `json:"pid,omitzero"`      // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	PID     trace.Value `json:"pid,omitzero"`      // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid,omitzero"`      // likewise
 	Process string      `json:"process,omitempty"` // as Perfetto shows it
 	Thread  string      `json:"thread,omitempty"`
-	Samples int64       `json:"samples,omitempty"` // that have the value
+	Samples int64       `json:"samples,omitempty"` // with the value
 }
 
-// addFacts adds the input's statements about the trace as a whole and its threads.
+// addFacts adds the attributes of the trace and its threads.
 func (r *Report) addFacts(tl *timeline.Timeline) {
 	for _, a := range tl.Attributes() {
 		f := Fact{Name: a.Key, Value: a.Text}
@@ -101,7 +101,7 @@ func (r *Report) addFacts(tl *timeline.Timeline) {
 	}
 }
 
-// TrackCounts counts the tracks that hold events.
+// TrackCounts counts the tracks that have events.
 type TrackCounts struct {
 	Processes int `json:"processes"`
 	Threads   int `json:"threads"`
@@ -110,17 +110,17 @@ type TrackCounts struct {
 	Other     int `json:"other"`    // further tracks: instants of processes, lanes for overlapping slices, …
 }
 
-// EventCounts counts events as they are in the output.
+// EventCounts counts the events of the output.
 type EventCounts struct {
-	Slices        int64 `json:"slices"`         // of threads and asynchronous ones, and states of samplers
+	Slices        int64 `json:"slices"`         // of threads, asynchronous ones, and states of samplers
 	Unfinished    int64 `json:"unfinished"`     // slices that never end
 	Instants      int64 `json:"instants"`       // points in time
 	CounterValues int64 `json:"counter_values"` // values of counters
 	Samples       int64 `json:"samples"`        // call stacks
 	Flows         int64 `json:"flows"`          // arrows between slices
 
-	// What weft adds of its own, marks of long tasks and contexts, is not in Slices and Instants, and neither are states of idle threads,
-	// which no viewer shows. In the table slice of Perfetto, the output has Slices + Instants + AddedSlices + AddedInstants.
+	// Slices and Instants do not count what weft adds, marks of long tasks and contexts, nor states of idle threads,
+	// which no viewer shows. Perfetto's table slice has Slices + Instants + AddedSlices + AddedInstants rows.
 	AddedSlices   int64 `json:"added_slices,omitempty"`
 	AddedInstants int64 `json:"added_instants,omitempty"`
 	IdleStates    int64 `json:"idle_states,omitempty"`
@@ -129,7 +129,7 @@ type EventCounts struct {
 	ScreenshotBytes int64 `json:"screenshot_bytes,omitempty"` // of these pictures
 }
 
-// Span is a time from the first to the last moment.
+// Span is the time from the first event to the last.
 type Span struct {
 	Start trace.Nanos `json:"start_ns"`
 	End   trace.Nanos `json:"end_ns"`
@@ -144,7 +144,7 @@ type RecordedClock struct {
 	End      *int64 `json:"end_ns,omitempty"`       // when the recording ended
 }
 
-// recordedClock reads the facts about a trace that the reader of probe lines has left; nil if there are none.
+// recordedClock reads the clock from the attributes that the reader of probe lines added, or returns nil.
 func recordedClock(tl *timeline.Timeline) *RecordedClock {
 	var c RecordedClock
 	found := false
@@ -166,7 +166,7 @@ func recordedClock(tl *timeline.Timeline) *RecordedClock {
 	return &c
 }
 
-// Durations say how long the steps of a conversion took.
+// Durations are the times that the steps of a conversion took.
 type Durations struct {
 	Read      time.Duration `json:"read_ns"`    // unpacking, reading and collecting
 	Resolve   time.Duration `json:"resolve_ns"` // sorting, nesting, flows
@@ -175,7 +175,7 @@ type Durations struct {
 	Total     time.Duration `json:"total_ns"`
 }
 
-// Lost returns the number of problems by which something of the input is missing in the output.
+// Lost returns the number of problems that lost data.
 func (r *Report) Lost() (n uint64) {
 	for i := range r.Problems {
 		if p := &r.Problems[i]; r.IsLost(p) {
@@ -185,10 +185,10 @@ func (r *Report) Lost() (n uint64) {
 	return n
 }
 
-// IsLost reports whether a problem means that something of the input is missing in the output.
+// IsLost reports whether a problem means that the output lacks data of the input.
 func (r *Report) IsLost(p *trace.Problem) bool {
 	return p.Severity == problem.Lost.String() && (!r.Copied || slices.Contains(unreadable, p.Name))
 }
 
-// unreadable are the problems of what is not even copied.
+// unreadable lists the problems with data that is not even copied.
 var unreadable = []string{problem.ContainerDamaged.Name(), problem.PacketTruncated.Name(), problem.PacketMalformed.Name()}

@@ -12,27 +12,27 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// SelfProfileOptions say what JS self-profiles leave open. They take precedence over what the input says.
+// SelfProfileOptions provide information that JS self-profiles lack. They override the input.
 type SelfProfileOptions struct {
-	// SampleInterval is the time between two samples; 0: what the input says, or what its samples show.
+	// SampleInterval is the time between two samples; 0: as in the input, or as its samples show.
 	SampleInterval trace.Nanos
 
-	// TimeOrigin is the moment from which the times of the page count, its performance.timeOrigin; nil: what the input
-	// says, or 0.
+	// TimeOrigin is the page's performance.timeOrigin, from which its times count; nil: as in the input, or 0.
 	TimeOrigin *trace.Nanos
 
-	// End is the time, from the time origin, at which the recording ended; the last sample lasts until then. nil: what the
-	// input states; otherwise the last sample lasts one interval.
+	// End is the end of the recording, counted from the time origin; the last sample lasts until then. nil: as in the
+	// input, or one interval after the last sample.
 	End *trace.Nanos
 
-	// ThreadName is the name of the thread; "": "JS main". A profile does not say whether it is one of a page or a worker.
+	// ThreadName is the name of the thread; "": "JS main". A profile does not show whether it comes from a page or a
+	// worker.
 	ThreadName string
 
-	// Required makes it an error if the input is not a self-profile. Otherwise these options do not affect it.
+	// Required rejects inputs that are not self-profiles. Otherwise these options do not affect them.
 	Required bool
 }
 
-// given lists what is given of what self-profiles leave open: "a time origin, an end".
+// given lists the options that are set: "a time origin, an end".
 func (o *SelfProfileOptions) given() string {
 	var names []string
 	for _, part := range []struct {
@@ -49,7 +49,7 @@ func (o *SelfProfileOptions) given() string {
 	return strings.Join(names, ", ")
 }
 
-// check refuses inputs that are not what the options ask for.
+// check rejects inputs that the options do not apply to.
 func (o *SelfProfileOptions) check(f Format) error {
 	const what = FormatJSProfile
 	switch {
@@ -63,14 +63,14 @@ func (o *SelfProfileOptions) check(f Format) error {
 	return nil
 }
 
-// pages are where self-profiles of a merge go.
+// pages are the processes and offsets of self-profiles in a merge.
 type pages struct {
 	places []*jsprofile.Place
-	offset timeline.Nanos // is added to the times of all of them, by their reader: it leaves out what is before 0
-	input  string         // whose profiles they are; "": nothing shows that
+	offset timeline.Nanos // added to all times by the reader, which drops negative ones
+	input  string         // name of the input; "": unknown
 }
 
-// selfProfile returns the options of the reader of self-profiles.
+// selfProfileOptions returns the options of the reader of self-profiles.
 func (l *loader) selfProfileOptions() jsprofile.Options {
 	o := &l.opts
 	return jsprofile.Options{
@@ -85,14 +85,14 @@ func (l *loader) selfProfileOptions() jsprofile.Options {
 	}
 }
 
-// readSelfProfile reads self-profiles. In a trace, a profile is a thread in the process of its page, because samples of several recorders
-// on one thread would be added up as if they were of one.
+// readSelfProfile reads self-profiles. In a trace, each profile is a thread in the process of its page, because viewers
+// would add up the samples of several profilers on one thread.
 func (l *loader) readSelfProfile(ctx context.Context, r io.Reader) error {
 	opts := l.selfProfileOptions()
 	opts.Places = l.pages.places
 	opts.Offset += l.pages.offset
-	if of := l.pages.input; of != "" {
-		opts.ThreadName = cmp.Or(opts.ThreadName, jsprofile.DefaultThreadName) + " (" + of + ")"
+	if input := l.pages.input; input != "" {
+		opts.ThreadName = cmp.Or(opts.ThreadName, jsprofile.DefaultThreadName) + " (" + input + ")"
 	}
 	return jsprofile.Read(ctx, r, l.builder, opts)
 }

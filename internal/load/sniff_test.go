@@ -2,7 +2,7 @@ package load
 
 import "testing"
 
-// Spans in protobuf begin with the byte with which packets of Perfetto begin, and are not taken for a trace that is there already.
+// Spans in protobuf start with the same byte as Perfetto's packets, and are not recognized as a Perfetto trace.
 func TestSpansAreNotPerfetto(t *testing.T) {
 	for name, head := range map[string]string{
 		"plain":  "\x0a\x0c\x0a\x0a\x0a\x08\x0a\x01k\x12\x03\x0a\x01v",

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// count fills in what is known when the timeline is resolved, or written.
+// count fills in what the resolved or written timeline shows.
 func (r *Report) count(tl *timeline.Timeline) {
 	totals := tl.Totals()
 	r.Clock = recordedClock(tl)

@@ -9,10 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/pftrace"
 )
 
-// Attach puts what is asked for beside the events into the timeline: the attribution, as Options.WriteBack says, and no marks of long tasks if
-// Options.NoLongTasks is set. It is for those who look at the events, and adds what the input states to the report.
+// Attach prepares the timeline for callers that read the events: it adds the attribution, as Options.WriteBack
+// specifies, drops marks of long tasks if Options.NoLongTasks is set, and adds the input's attributes to the report.
 func (t *Trace) Attach() error {
 	if err := t.attach(); err != nil {
 		return err
@@ -26,7 +27,8 @@ func (t *Trace) Attach() error {
 	return nil
 }
 
-// Walk goes over all events, which finds the last problems: what cannot be written as it is. It completes the report.
+// Walk visits all events, which finds the last problems, such as values that cannot be written unchanged, and completes
+// the report.
 func (t *Trace) Walk(ctx context.Context) error {
 	if err := t.Timeline.Walk(ctx, func(*timeline.Item) error { return nil }); err != nil {
 		return err
@@ -35,13 +37,13 @@ func (t *Trace) Walk(ctx context.Context) error {
 	return nil
 }
 
-// Count completes the report: Walk does so, and the caller who walks over all events for another reason.
+// Count completes the report after a walk over all events.
 func (t *Trace) Count() {
 	t.Report.count(t.Timeline)
 	t.Report.Durations.Total = time.Since(t.began)
 }
 
-// Write writes the trace as a Perfetto trace, with what was asked for beside the events, and completes the report.
+// Write writes the trace, with the additions that Options request, as a Perfetto trace and completes the report.
 func (t *Trace) Write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffers) error {
 	writeback.MarkConverted(t.Timeline)
 	if err := t.markLongTasks(); err != nil {
@@ -53,7 +55,7 @@ func (t *Trace) Write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 	return t.write(ctx, dst, buffers)
 }
 
-// write writes the trace as it is.
+// write writes the timeline without further additions.
 func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffers) error {
 	began := time.Now()
 	wire, err := t.opts.wire()
@@ -68,11 +70,13 @@ func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 	}
 	t.Report.BytesOut, t.Report.Durations.Write = counted.n, time.Since(began)
 	t.Count()
-	t.Report.Events.Samples = t.opts.samplesWritten(t.Timeline)
+	if t.opts.Samples == pftrace.NoSamples {
+		t.Report.Events.Samples = 0
+	}
 	return nil
 }
 
-// additions returns what the attribution adds to the trace; nil: there is none, or it is attached.
+// additions returns what the attribution adds to the trace, or nil if there is no attribution or it is attached.
 func (t *Trace) additions() *writeback.Additions {
 	if t.attributed == nil {
 		return nil
@@ -80,7 +84,7 @@ func (t *Trace) additions() *writeback.Additions {
 	return writeback.Of(t.attributed, t.opts.WriteBack)
 }
 
-// attach writes the attribution into the timeline, if there is one.
+// attach adds the attribution, if any, to the timeline.
 func (t *Trace) attach() error {
 	began := time.Now()
 	if added := t.additions(); added != nil {
@@ -92,7 +96,8 @@ func (t *Trace) attach() error {
 	return t.closeAttribution()
 }
 
-// markLongTasks adds the marks of long tasks, with an attribution's arguments, or removes the marks of an input that weft wrote.
+// markLongTasks adds the marks of long tasks with the arguments of an attribution; with NoLongTasks it removes marks
+// that weft wrote before.
 func (t *Trace) markLongTasks() error {
 	if t.opts.NoLongTasks {
 		return t.Timeline.HideLongTasks()
@@ -105,7 +110,7 @@ func (t *Trace) markLongTasks() error {
 	return nil
 }
 
-// describe notes in the trace where it comes from and what is wrong with it, for those who get only the result.
+// describe records the input format and the problems in the trace, for users who receive only the output.
 func describe(tl *timeline.Timeline, r *Report) {
 	tl.SetAttribute(timeline.Attribute{Key: "weft.input_format", Text: string(r.Format)})
 	for _, total := range tl.Problems().Totals() {

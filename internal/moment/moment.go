@@ -1,11 +1,10 @@
-// Package moment reads and writes points in time of a trace as people write them. There are two forms, and every command
-// prints and takes both:
+// Package moment parses and formats points in time of a trace. There are two forms, which all commands print and accept:
 //
 //   - 1.5s, 300ms: counted from the start of the trace;
-//   - @1.5s, @1759276800123.456ms: on the clock of the trace, whatever that is.
+//   - @1.5s, @1759276800123.456ms: on the clock of the trace.
 //
-// A number needs a unit (ns, us, µs, ms or s), because a bare number was always read as the wrong one of these. Numbers are
-// exact: nothing is rounded, and what is finer than a nanosecond is an error.
+// A number needs a unit (ns, us, µs, ms or s), because numbers without a unit are easily misunderstood. Numbers are exact: a
+// fraction of a nanosecond is an error.
 //
 // What does not live here: lengths of time, such as the size of a bucket, and reading flags (cmd/weft).
 package moment
@@ -21,26 +20,24 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Moment is a point in time as it was written: it is not known yet when the trace starts. The zero Moment is the start of
-// the trace.
+// Moment is a parsed point in time, independent of a trace. The zero Moment is the start of the trace.
 type Moment struct {
 	at      timeline.Nanos // at least 0
-	onClock bool           // else from the start of the trace
+	onClock bool           // on the clock of the trace; otherwise counted from its start
 	text    string         // as written
 }
 
 // String returns the moment as it was written.
 func (m Moment) String() string { return m.text }
 
-// units are the units of time and the powers of ten by which they differ from nanoseconds. Longer names come before those
-// that they end with.
+// units are the units of time, as powers of ten of a nanosecond. A name comes before names that are its suffix.
 var units = []struct {
 	name   string
 	digits int
 }{{"ns", 0}, {"us", 3}, {"µs", 3}, {"μs", 3}, {"ms", 6}, {"s", 9}}
 
-// Parse reads a moment. The error is for people and begins with what they wrote. "0" needs no unit, and the thousands of a
-// number may be separated by commas, as they are in tables.
+// Parse parses a moment. Errors are for users and start with the text. "0" needs no unit, and commas may separate thousands, as
+// in tables.
 func Parse(text string) (Moment, error) {
 	number, onClock := strings.CutPrefix(text, "@")
 	digits, unit := 0, false
@@ -69,7 +66,7 @@ func Parse(text string) (Moment, error) {
 	return Moment{timeline.Nanos(n), onClock, text}, nil
 }
 
-// noUnit is the error for a number that could be of any unit.
+// noUnit returns the error for a number without a unit.
 func noUnit(number string, onClock bool) error {
 	if onClock {
 		return fmt.Errorf("%s has no unit; write @%[1]ss, @%[1]sms, @%[1]sus or @%[1]sns on the clock of the trace", number)
@@ -77,7 +74,7 @@ func noUnit(number string, onClock bool) error {
 	return fmt.Errorf("%s has no unit; write %[1]ss, %[1]sms, %[1]sus or %[1]sns after the start of the trace, or @%[1]sns on its clock", number)
 }
 
-// withoutSeparators returns the digits of a whole number, which may have a comma before every three of them.
+// withoutSeparators returns the digits of an integer, which may have commas between thousands.
 func withoutSeparators(number string) (digits string, ok bool) {
 	groups := strings.Split(number, ",")
 	for i, group := range groups {
@@ -102,8 +99,8 @@ func SpanOf(tl *timeline.Timeline) Span {
 // Length returns the length of the span.
 func (s Span) Length() timeline.Nanos { return s.End - s.Start }
 
-// In returns a moment as a time of the trace. A moment outside of the trace is an ErrOutside, which says what the trace spans and,
-// where the other form would be inside, that this one was probably meant.
+// In returns a moment as a time of the trace. For a moment outside the trace, it returns an ErrOutside, which has the span of the
+// trace and suggests the other form if that is inside.
 func (m Moment) In(s Span) (timeline.Nanos, error) {
 	at, inside := m.within(s)
 	if inside {
@@ -113,14 +110,14 @@ func (m Moment) In(s Span) (timeline.Nanos, error) {
 	if m.onClock {
 		other.text = strings.TrimPrefix(m.text, "@")
 	}
-	meant := ""
+	hint := ""
 	if _, ok := other.within(s); ok {
-		meant = "; did you mean " + other.text + "?"
+		hint = "; did you mean " + other.text + "?"
 	}
-	return 0, fmt.Errorf("%s is %w, which lasts %s (from %s to %s)%s", m.text, ErrOutside, Text(s.Length()), OnClock(s.Start), OnClock(s.End), meant)
+	return 0, fmt.Errorf("%s is %w, which lasts %s (from %s to %s)%s", m.text, ErrOutside, Text(s.Length()), OnClock(s.Start), OnClock(s.End), hint)
 }
 
-// ErrOutside is the error for a moment at which a trace has nothing.
+// ErrOutside is the error for a moment outside the trace.
 var ErrOutside = errors.New("outside the trace")
 
 // within returns a moment as a time of the trace, and whether that is in the span.
@@ -134,13 +131,13 @@ func (m Moment) within(s Span) (at timeline.Nanos, ok bool) {
 	return s.Start + m.at, true
 }
 
-// OnClock writes a time of the trace on its own clock, as Parse reads it.
+// OnClock formats a time on the clock of the trace, for Parse.
 func OnClock(at timeline.Nanos) string { return "@" + Text(at) }
 
-// Since writes a time of the trace as the time since its start, as Parse reads it.
+// Since formats a time of the trace as the time since its start, for Parse.
 func (s Span) Since(at timeline.Nanos) string { return Text(at - s.Start) }
 
-// Text writes a length of time in milliseconds with as many decimals as it has: "0.25ms".
+// Text formats a length of time exactly, in milliseconds: "0.25ms".
 func Text(t timeline.Nanos) string { return string(Append(nil, t)) }
 
 // Append appends the Text of a length of time.
@@ -149,11 +146,10 @@ func Append(b []byte, t timeline.Nanos) []byte {
 	return append(bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte(".")), "ms"...)
 }
 
-// Column writes a length of time in milliseconds with three decimals, or with six if it has them: columns of such times line up
-// as far as they can.
+// Column formats a length of time exactly, in milliseconds with three or six decimals, so that most columns are aligned.
 func Column(t timeline.Nanos) string { return strings.TrimSuffix(Millis(t), "000") + "ms" }
 
-// Millis writes a length of time as milliseconds with six decimals and without unit, for columns that name it.
+// Millis formats a length of time in milliseconds with six decimals and without a unit, for columns whose title has it.
 func Millis(t timeline.Nanos) string { return string(appendMillis(nil, t)) }
 
 func appendMillis(b []byte, t timeline.Nanos) []byte {
@@ -168,10 +164,10 @@ func appendMillis(b []byte, t timeline.Nanos) []byte {
 	return b
 }
 
-// Window is a part of a trace, from one moment until before another. The zero Window is the whole trace.
+// Window is a part of a trace, from one moment to another, exclusive. The zero Window is the whole trace.
 type Window struct{ from, to *Moment }
 
-// ParseWindow reads the two ends of a window; an empty text means the trace's end. Errors are about --from and --to.
+// ParseWindow parses the ends of a window; an empty text is the start or end of the trace. Errors name --from or --to.
 func ParseWindow(from, to string) (w Window, err error) {
 	if w.from, err = parseEnd("--from", from); err != nil {
 		return w, err
@@ -188,10 +184,10 @@ func ParseWindow(from, to string) (w Window, err error) {
 	return w, nil
 }
 
-// empty is the error for a window that ends before it begins.
+// empty returns the error for a window that ends before it starts.
 func (w Window) empty() error { return fmt.Errorf("--to: %s is not after --from %s", w.to, w.from) }
 
-// atStart is the error for a window that ends where the trace begins.
+// atStart returns the error for a window that ends at the start of the trace.
 func (w Window) atStart() error {
 	return fmt.Errorf("--to: %s is not after the start of the trace", w.to)
 }
@@ -210,8 +206,8 @@ func parseEnd(flag, text string) (*Moment, error) {
 // Whole reports whether the window is the whole trace.
 func (w Window) Whole() bool { return w.from == nil && w.to == nil }
 
-// In returns the window as times of the trace: those from from on and before to count. Without ends, and to the end of the
-// trace, they are the first and the last there can be, so that what happens at the very end is in the window.
+// In returns the window as times of the trace, from from to to, exclusive. Missing ends, and an end at the end of the trace, are
+// the lowest and highest possible time, so that events at the end of the trace are inside.
 func (w Window) In(s Span) (from, to timeline.Nanos, err error) {
 	from, to = math.MinInt64, math.MaxInt64
 	if w.from != nil {

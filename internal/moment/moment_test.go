@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// A time outside of the trace is refused with what the trace spans, and with the other form if that is inside.
+// The error for a time outside the trace has the span of the trace, and suggests the other form if that is inside.
 func TestOutside(t *testing.T) {
 	const spans = "which lasts 2000ms (from @3600000ms to @3602000ms)"
 	for text, want := range map[string]string{
@@ -111,7 +111,7 @@ func TestWindow(t *testing.T) {
 		{"1s", "", span.Start + 1e9, last, ""},
 		{"", "1s", first, span.Start + 1e9, ""},
 		{"0", "@3601s", span.Start, span.Start + 1e9, ""},
-		{"1s", "2s", span.Start + 1e9, last, ""}, // to the end: what happens then is in it
+		{"1s", "2s", span.Start + 1e9, last, ""}, // the end of the trace is inside
 		{"2s", "", span.End, last, ""},
 		{"1s", "1s", 0, 0, "--to: 1s is not after --from 1s"},
 		{"1s", "@3601s", 0, 0, "--to: @3601s is not after --from 1s"},
@@ -159,7 +159,7 @@ func TestColumn(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that nothing makes Parse panic, and that what is written of a time is read as the same time.
+// FuzzParse checks that Parse does not panic, and that a formatted time parses to the same time.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "0", "5", "1.5s", "@1,234.5ms", "12µs", "9223372036.854775807s", "1,00ns", "@.s", "+1s"} {
 		f.Add(text, int64(3600), int64(7200))

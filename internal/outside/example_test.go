@@ -207,7 +207,7 @@ func Example_flows() {
 	// 2 reply at 70µs on thread 3
 }
 
-// The first program of the page for Go programs is complete, and runs.
+// The first program on the page for Go programs is complete and runs.
 func TestProgram(t *testing.T) {
 	page, err := os.ReadFile("../../docs/go.md")
 	if err != nil {
@@ -217,7 +217,7 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, source, _ = bytes.Cut(source, []byte("\n")) // without the comment of the package
+	_, source, _ = bytes.Cut(source, []byte("\n")) // without the package comment
 	if !bytes.Contains(page, source) {
 		t.Error("docs/go.md does not show program/main.go")
 	}

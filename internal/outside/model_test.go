@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Another module makes a trace, writes it, and reads it back.
+// Another module creates a trace, writes it, and reads it back.
 func TestMakeWriteRead(t *testing.T) {
 	b := &trace.Builder{TempDir: t.TempDir()}
 	build := b.Process(100, "build")
@@ -74,7 +74,7 @@ func TestMakeWriteRead(t *testing.T) {
 	}
 }
 
-// What a Builder is given and cannot use is an error that says why.
+// Input that a Builder cannot use is an error with a reason.
 func TestBuilderRefuses(t *testing.T) {
 	b := new(trace.Builder)
 	thread := b.Thread(b.Process(1, ""), 2, "")
@@ -99,7 +99,7 @@ func TestBuilderRefuses(t *testing.T) {
 	}
 }
 
-// Another module follows a flow of a trace that it has read, and asks for whom the work was done.
+// Another module follows a flow of a trace that it read, and attributes the work.
 func TestFlowsAndContexts(t *testing.T) {
 	const input = `[
 {"ph":"X","pid":1,"tid":2,"ts":10,"dur":50,"name":"FunctionCall","args":{"data":{"frame":"F"}},"bind_id":"0x7","flow_out":true},
@@ -157,7 +157,7 @@ func TestFlowsAndContexts(t *testing.T) {
 	}
 }
 
-// Another module copies a trace of several recordings: what has one id in two of them stays two things.
+// Another module copies a trace of several recordings: things with the same id in two of them stay separate.
 func TestCopyOfSeveralRecordings(t *testing.T) {
 	b := &trace.Builder{TempDir: t.TempDir()}
 	for pid, recording := range []string{"", "b.json", "c.json"} {

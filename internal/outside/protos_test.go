@@ -1,8 +1,8 @@
-// Package outside_test is a program that is not part of weft and uses it as a library: a module of its own, which sees
-// what any other module sees. It has its own generated copy of some of Perfetto's messages.
+// Package outside_test is a program outside weft that uses it as a library: a separate module with the same access as
+// any other. It has its own generated copy of some of Perfetto's messages.
 //
-// Names of messages are global in Go's protobuf registry. If anything that weft is made of registered messages of
-// perfetto.protos, this program would panic before its first test.
+// Names of messages are global in Go's protobuf registry. If any part of weft registered messages of perfetto.protos,
+// this program would panic before its first test.
 package outside_test
 
 import (
@@ -23,7 +23,7 @@ const chromeJSON = `[
 {"ph":"i","pid":1,"tid":2,"ts":12,"s":"t","name":"ready"}
 ]`
 
-// What weft writes is what the program's own messages say.
+// The program's own messages read weft's output.
 func TestOwnMessagesReadWeftsTrace(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := convert.Convert(t.Context(), &out, strings.NewReader(chromeJSON), convert.Options{}); err != nil {
@@ -56,7 +56,7 @@ func TestOwnMessagesReadWeftsTrace(t *testing.T) {
 	}
 }
 
-// What the program writes with its own messages is what weft reads, through every package that looks at a trace.
+// weft reads traces written with the program's own messages, through every package that reads a trace.
 func TestWeftReadsOwnMessages(t *testing.T) {
 	const track, sequence = 7, 1
 	event := func(ts uint64, kind perfetto.TrackEvent_Type, name *string) *perfetto.TracePacket {

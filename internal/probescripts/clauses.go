@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// programClause begins a clause for a static probe of the program that the script is given.
+// programClause begins a clause for a static probe of the program that is the script's first parameter.
 const programClause = "usdt:$1:"
 
-// Without returns a script without its clauses for static probes of the program that has only the given ones
-// (provider:name): bpftrace refuses a script if one of its probes is missing. It also returns the probes of the clauses
-// that are left and of those that are not. A clause for several probes, or for patterns, stays.
+// Without removes the clauses for static probes that a program does not have, given its probes (provider:name): bpftrace
+// rejects a script if one of its probes is missing. It also returns the probes of the remaining and of the removed clauses.
+// Clauses for several probes or patterns remain.
 func (s *Script) Without(program []string) (script *Script, has, lacks []string) {
-	var kept strings.Builder
+	var rest strings.Builder
 	text := s.Text
 	for {
 		at := clauseStart(text)
 		if at < 0 {
-			kept.WriteString(text)
+			rest.WriteString(text)
 			break
 		}
-		kept.WriteString(text[:at])
+		rest.WriteString(text[:at])
 		text = text[at:]
 		end := clauseEnd(text)
 		probe := strings.TrimPrefix(text[:strings.IndexAny(text+" ", " \t\n{/,")], programClause)
 		if slices.Contains(program, probe) || strings.ContainsAny(probe, "*?[") || strings.Contains(text[:strings.IndexAny(text+"{", "{/")], ",") {
 			has = append(has, probe)
-			kept.WriteString(text[:end])
+			rest.WriteString(text[:end])
 		} else {
 			lacks = append(lacks, probe)
 		}
 		text = text[end:]
 	}
-	return &Script{Name: s.Name, Tracer: s.Tracer, Text: kept.String()}, has, lacks
+	return &Script{Name: s.Name, Tracer: s.Tracer, Text: rest.String()}, has, lacks
 }
 
-// clauseStart returns where the next clause for a probe of the program begins, at the start of a line, or -1.
+// clauseStart returns the index of the next clause for a probe of the program, which is at the start of a line; -1 if there is none.
 func clauseStart(text string) int {
 	if strings.HasPrefix(text, programClause) {
 		return 0
@@ -47,8 +47,8 @@ func clauseStart(text string) int {
 	return at + 1
 }
 
-// clauseEnd returns the length of the clause that text begins with: up to the brace that closes its body, and the end of
-// that line.
+// clauseEnd returns the length of the clause at the start of text: up to the closing brace of its body and the end of that
+// line.
 func clauseEnd(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -32,14 +32,14 @@ func TestWithout(t *testing.T) {
 			}
 		})
 	}
-	// A clause that has no end is the rest of the script.
+	// A clause without an end extends to the end of the script.
 	s := &Script{Text: "usdt:$1:p:a {"}
 	if got, _, lacks := s.Without(nil); got.Text != "" || len(lacks) != 1 {
 		t.Errorf("%q, %q", got.Text, lacks)
 	}
 }
 
-// Of the shipped scripts every clause for the program is found.
+// Every clause for the program is found in the shipped scripts.
 func TestWithoutShipped(t *testing.T) {
 	for _, s := range all(t) {
 		got, has, lacks := s.Without(nil)

@@ -1,8 +1,7 @@
-// Package probescripts holds the scripts for tracers that weft ships, and knows what a script needs to be run.
+// Package probescripts contains the tracer scripts that weft ships, and determines the parameters that a script needs.
 //
-// A script records probes as lines that weft reads (docs/formats/probes.md). Its text is all there is to know: what it
-// is for, how it is run and what it was run with are at its head, in lines that this package reads, and what the
-// tracer has to be given follows from what the script uses.
+// A script records probes as lines that weft reads (docs/formats/probes.md). This package reads everything from the text of the
+// script: its purpose, usage and tested tracer from the comment at its head, its parameters from the features that it uses.
 package probescripts
 
 import (
@@ -19,7 +18,6 @@ import (
 // Tracer is a program that runs scripts.
 type Tracer string
 
-// The tracers.
 const (
 	Bpftrace Tracer = "bpftrace"
 	DTrace   Tracer = "dtrace"
@@ -36,7 +34,7 @@ func ParseTracer(name string) (Tracer, error) {
 	return "", suggest.Unknown("tracer", name, []string{string(Bpftrace), string(DTrace)})
 }
 
-// Extension returns the end of the names of the tracer's scripts.
+// Extension returns the file extension of the tracer's scripts.
 func (t Tracer) Extension() string {
 	if t == DTrace {
 		return ".d"
@@ -44,8 +42,7 @@ func (t Tracer) Extension() string {
 	return ".bt"
 }
 
-// Default returns the name of the script that records all that the tracer can, in one script, of provider
-// trace_mozilla.
+// Default returns the name of the script that records all probes of provider trace_mozilla that the tracer supports.
 func (t Tracer) Default() string {
 	if t == DTrace {
 		return "layout"
@@ -63,10 +60,10 @@ type Script struct {
 // File returns the name of the script's file.
 func (s *Script) File() string { return s.Name + s.Tracer.Extension() }
 
-// About returns the purpose of the script from its head, "" if the head has no such line.
+// About returns the purpose of the script from its head; "" if it has no such line.
 func (s *Script) About() string { return s.head(s.File() + ": ") }
 
-// Run returns the sentence of the head that says with which tracer the script was run, or that it was not, and why.
+// Run returns the sentence of the head about the tracer with which the script was tested, or the reason why it was not.
 func (s *Script) Run() string {
 	if line := s.head("Run with "); line != "" {
 		return "Run with " + line
@@ -80,7 +77,7 @@ func (s *Script) Run() string {
 // Usage returns the command of the head that runs the script without weft.
 func (s *Script) Usage() string { return s.head("Usage: ") }
 
-// head returns the rest of the first line of the comment at the head of the script that begins with prefix.
+// head returns the rest of the first line with a prefix in the comment at the head of the script.
 func (s *Script) head(prefix string) string {
 	comment, _, _ := strings.Cut(s.Text, "*/")
 	for line := range strings.Lines(comment) {
@@ -92,17 +89,16 @@ func (s *Script) head(prefix string) string {
 	return ""
 }
 
-// Records reports whether the script prints probe lines. Others print tables of their own.
+// Records reports whether the script prints probe lines. Other scripts print tables.
 func (s *Script) Records() bool { return strings.Contains(s.Text, "#probelines 1") }
 
-// JSON reports whether the script prints tuples, which bpftrace writes whole in its JSON form only.
+// JSON reports whether the script prints tuples, which bpftrace prints completely only as JSON.
 func (s *Script) JSON() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "print((") }
 
 // NeedsProgram reports whether the script's first parameter is the path of the program that has the probes.
 func (s *Script) NeedsProgram() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "$1") }
 
-// NeedsCommand reports whether the script works only with a command that the tracer starts, not with a process that is
-// there already.
+// NeedsCommand reports whether the script works only with a command that the tracer starts, not with a running process.
 func (s *Script) NeedsCommand() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "cpid") }
 
 // A Probe is a declaration of a probe in a script.
@@ -127,7 +123,7 @@ func (s *Script) Probes() (probes []Probe) {
 //go:embed scripts
 var files embed.FS
 
-// All returns the scripts that weft ships, of one tracer after the other, by name.
+// All returns the scripts that weft ships, sorted by tracer and name.
 func All() ([]Script, error) {
 	entries, err := files.ReadDir("scripts")
 	if err != nil {
@@ -150,11 +146,11 @@ func All() ([]Script, error) {
 	return scripts, nil
 }
 
-// ErrUnknown is the error (wrapped) for a name that no script has.
+// ErrUnknown is the wrapped error of Find for an unknown name.
 var ErrUnknown = errors.New("unknown script")
 
-// Find returns the shipped script with a name, which may end with the extension of its tracer. An empty tracer stands for
-// all, but then only one of them may have a script of that name.
+// Find returns the shipped script with a name, with or without the extension. If the tracer is empty, only one tracer may have a
+// script of that name.
 func Find(tracer Tracer, name string) (*Script, error) {
 	scripts, err := All()
 	if err != nil {

@@ -39,7 +39,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// What a script needs follows from its text.
+// The needs of a script follow from its text.
 func TestNeeds(t *testing.T) {
 	tests := []struct {
 		file                            string
@@ -106,7 +106,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// Every script says at its head what it is for, how it is run, and with what it was run, and that agrees with the rest.
+// The head of every script states its purpose, its usage and the tested tracer, consistently with the rest.
 func TestHeads(t *testing.T) {
 	for _, s := range all(t) {
 		for _, fault := range faultsOfHead(&s) {
@@ -115,7 +115,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// What is known to go wrong with a tracer is in no script that is shipped.
+// No shipped script has a construct with which a tracer is known to have problems.
 func TestScripts(t *testing.T) {
 	for _, s := range all(t) {
 		for _, fault := range faultsOfScript(&s) {
@@ -124,7 +124,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// The checks find what they look for.
+// The checks detect faults.
 func TestFaults(t *testing.T) {
 	good := `#!/usr/bin/env bpftrace
 /*
@@ -167,7 +167,7 @@ usdt:$1:p:a__start { printf("P1\t%llu\t%d\t%d\t%d\tp:a-start\t%d\n", nsecs, pid,
 	}
 }
 
-// faultsOfHead returns what is wrong with the head of a script.
+// faultsOfHead returns the faults in the head of a script.
 func faultsOfHead(s *Script) (faults []string) {
 	if s.About() == "" {
 		faults = append(faults, fmt.Sprintf("no line %q that says what it is for", s.File()+": …"))
@@ -193,7 +193,7 @@ func faultsOfHead(s *Script) (faults []string) {
 	return faults
 }
 
-// faultsOfScript returns what is wrong with the clauses of a script.
+// faultsOfScript returns the faults in the clauses of a script.
 func faultsOfScript(s *Script) (faults []string) {
 	_, code, _ := strings.Cut(s.Text, "*/")
 	clauses := declaration.ReplaceAllString(code, "")
@@ -223,12 +223,12 @@ var (
 	// A printf with its format and, up to the end of the statement, its arguments.
 	printf    = regexp.MustCompile(`printf\("((?:[^"\\]|\\.)*)"((?:[^;"]|"[^"]*")*)\);`)
 	directive = regexp.MustCompile(`%[0-9.-]*(?:ll|l|r|h)?[a-zA-Z]`)
-	// What has no more than 32 bits in every version of bpftrace: the task, its processor, casts to 32 bits, and such
-	// fields of the tracepoints in use.
+	// Values with at most 32 bits in every version of bpftrace: the task, its processor, casts to 32 bits, and such fields of the
+	// tracepoints in use.
 	narrow = regexp.MustCompile(`^(pid|tid|cpu|cpid|\(u?int32\).*|args->(prev_prio|next_prio|prio|next_pid|child_pid))$`)
 )
 
-// rawText is the script whose purpose is to show texts as they are.
+// rawText is the script whose purpose is to print texts unchanged.
 const rawText = "raw-text"
 
 func faultsOfPrintf(s *Script, format string, args []string) (faults []string) {
@@ -247,7 +247,7 @@ func faultsOfPrintf(s *Script, format string, args []string) (faults []string) {
 	return faults
 }
 
-// arguments splits what follows a format, ", a, b(c, d)", at the commas that are in no parentheses and no text.
+// arguments splits the arguments after a format, ", a, b(c, d)", at commas outside parentheses and strings.
 func arguments(text string) (args []string) {
 	depth, quoted, from := 0, false, -1
 	for i, r := range text {

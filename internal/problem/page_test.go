@@ -14,7 +14,7 @@ import (
 // pageRow matches the row of one kind: name, severity, sentence, advice.
 var pageRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| ([a-z]+) \\| (.*) \\| (.*) \\|$")
 
-// TestPage holds docs/data-problems.md and the table of kinds together: the same names, severities and sentences in the
+// TestPage checks that docs/data-problems.md and the table of kinds are consistent: the same names, severities and sentences in the
 // same order, and an advice for each.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/data-problems.md")
@@ -45,8 +45,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestFormatPages checks that every kind is explained where it arises: in the page of an input format, of attribution, of several inputs,
-// or of the commands.
+// TestFormatPages checks that every kind is explained where it occurs: on the page of an input format, of attribution, of several
+// inputs, or of the commands.
 func TestFormatPages(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/formats/*.md")
 	if err != nil || len(paths) == 0 {
@@ -68,7 +68,7 @@ func TestFormatPages(t *testing.T) {
 	}
 }
 
-// TestTable checks that every kind is usable in reports: a name of its own, in the same style, and a sentence.
+// TestTable checks that every kind is usable in reports: it has a unique name in the same style, and a sentence.
 func TestTable(t *testing.T) {
 	name := regexp.MustCompile("^[a-z]+(_[a-z0-9]+)*$")
 	seen := map[string]bool{}

@@ -1,28 +1,29 @@
-// Package problem counts what is wrong with the data of a trace.
+// Package problem counts errors in the data of a trace.
 //
-// Two things are kept apart all over weft: an input that cannot be read is a Go error, bad data inside a readable input
-// is a problem. A problem never stops a conversion and never vanishes silently: it is counted here under a stable name
-// with a severity, and the first few cases are kept with their position in the input. The names are part of weft's
-// interface; docs/data-problems.md lists them, and a test holds that page and this package together.
+// weft distinguishes errors and problems: an unreadable input is a Go error, bad data inside a readable input is a problem. A
+// problem never stops a conversion and is never ignored: this package counts it under a stable name with a severity, and
+// records the positions of the first cases in the input. The names are part of weft's interface; docs/data-problems.md lists
+// them, and a test keeps that page and this package consistent.
 package problem
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// Severity says what a problem did to the output.
+// Severity is the effect of a problem on the output.
 type Severity uint8
 
 const (
-	// Info is worth knowing; the output holds everything.
+	// Info means that the output is complete.
 	Info Severity = iota
-	// Repaired means that something was kept, but changed.
+	// Repaired means that data was changed.
 	Repaired
-	// Lost means that something of the input is missing in the output.
+	// Lost means that data is missing in the output.
 	Lost
 )
 
@@ -39,16 +40,16 @@ func (s Severity) String() string {
 	return fmt.Sprintf("Severity(%d)", uint8(s))
 }
 
-// Kind identifies one problem. Its name, severity and meaning are fixed in a table.
+// Kind identifies a kind of problem.
 type Kind uint8
 
 // Name returns the stable name, for example "json_unterminated".
 func (k Kind) Name() string { return kinds[k].name }
 
-// Severity returns what this kind of problem does to the output.
+// Severity returns the effect on the output.
 func (k Kind) Severity() Severity { return kinds[k].severity }
 
-// Sentence says in one sentence, for users, what was found and what weft did.
+// Sentence describes, for users, the problem and what weft did.
 func (k Kind) Sentence() string { return kinds[k].sentence }
 
 // String returns the name.
@@ -73,13 +74,13 @@ func Kinds() []Kind {
 	return all
 }
 
-// Position is a place in the input. The zero Position is the start of the input.
+// Position is a position in the input. The zero Position is the start of the input.
 type Position struct {
-	Event  int64 // index of the event in the input's event list, counted from 0; -1 if the place is in no event
+	Event  int64 // index of the event in the input's event list, counted from 0; -1 outside events
 	Offset int64 // byte offset in the unpacked input; -1 if unknown
 }
 
-// NoPosition is the position of a problem that has no place in the input.
+// NoPosition is the Position of problems without one.
 var NoPosition = Position{Event: -1, Offset: -1}
 
 // String returns the position in the form of weft's messages: "event 12 (byte 3456)".
@@ -98,17 +99,17 @@ func (p Position) String() string {
 // Case is one occurrence of a problem.
 type Case struct {
 	Position Position
-	Detail   string // what exactly was found; may be empty
+	Detail   string // may be empty
 }
 
-// maxCases is the number of cases that are kept for each kind.
+// maxCases is the number of cases that a Log records for each kind.
 const maxCases = 5
 
-// maxDetail bounds the bytes kept of a case's detail, which may hold text of the input.
+// maxDetail bounds the bytes of a case's detail, which may contain text of the input.
 const maxDetail = 200
 
-// Log counts problems. The zero Log is empty and ready for use. Several goroutines may add to a Log; the order of the cases of one
-// kind is then up to chance, unless only one of them counts that kind. What asks a Log must not run beside them.
+// Log counts problems. The zero Log is empty and ready for use. Several goroutines may add to a Log; the order of the cases of a
+// kind is then random unless only one of them counts that kind. Reading a Log must not run concurrently with adding.
 type Log struct {
 	adding sync.Mutex
 	counts [numKinds]uint64
@@ -118,21 +119,21 @@ type Log struct {
 	parts  map[int]*Log
 }
 
-// Divide has a Log count problems for the parts of the input as well: partOf returns in which part an event is, and the index of the first
-// event of that. Positions count from there.
+// Divide makes a Log also count problems for each part of the input: partOf returns the part of an event, and the index of the
+// first event in it, from which positions in the part are counted.
 func (l *Log) Divide(partOf func(event int64) (part int, first int64)) { l.partOf = partOf }
 
-// DivideAs divides a Log as another one, which may be nil, is.
+// DivideAs divides a Log in the same way as another one, which may be nil.
 func (l *Log) DivideAs(other *Log) {
 	if other != nil {
 		l.partOf = other.partOf
 	}
 }
 
-// Part returns what was counted for a part; nil if that is nothing.
+// Part returns the Log of a part; nil if it has no problems.
 func (l *Log) Part(part int) *Log { return l.parts[part] }
 
-// part returns the Log of a part to add to.
+// part returns the Log of a part, and creates it if necessary.
 func (l *Log) part(part int) *Log {
 	p := l.parts[part]
 	if p == nil {
@@ -170,7 +171,7 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	}
 }
 
-// Sum adds counts, up to the largest number: an input may name any, such as the events that a tracer has lost.
+// Sum adds counts and saturates: an input may contain any count, such as the number of events that a tracer has lost.
 func Sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
@@ -178,7 +179,7 @@ func Sum(a, b uint64) uint64 {
 	return a + b
 }
 
-// Count returns how often a problem was counted.
+// Count returns the count of a problem.
 func (l *Log) Count(k Kind) uint64 { return l.counts[k] }
 
 // Total is the count of one kind of problem and its first cases.
@@ -188,7 +189,7 @@ type Total struct {
 	Cases []Case
 }
 
-// Totals returns all kinds that were counted: the severest first, then by name.
+// Totals returns all kinds with a count, sorted by severity, severest first, then by name.
 func (l *Log) Totals() []Total {
 	var all []Total
 	for k := range l.counts {
@@ -196,12 +197,8 @@ func (l *Log) Totals() []Total {
 			all = append(all, Total{Kind: Kind(k), Count: l.counts[k], Cases: l.cases[k]})
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i].Kind, all[j].Kind
-		if a.Severity() != b.Severity() {
-			return a.Severity() > b.Severity()
-		}
-		return a.Name() < b.Name()
+	slices.SortFunc(all, func(a, b Total) int {
+		return cmp.Or(cmp.Compare(b.Kind.Severity(), a.Kind.Severity()), cmp.Compare(a.Kind.Name(), b.Kind.Name()))
 	})
 	return all
 }
@@ -217,30 +214,27 @@ func (l *Log) Lost() uint64 {
 	return n
 }
 
-// Merge adds the counts of other to l. Cases of other come after l's. A nil Log drops them.
+// Merge adds the counts of other to l. Its cases follow l's. A nil Log ignores them.
 func (l *Log) Merge(other *Log) {
 	if l == nil {
 		return
 	}
 	l.adding.Lock()
 	defer l.adding.Unlock()
-	for part, of := range other.parts {
-		l.part(part).Merge(of)
+	for part, p := range other.parts {
+		l.part(part).Merge(p)
 	}
 	for k, c := range other.counts {
 		if c == 0 {
 			continue
 		}
 		l.counts[k] = Sum(l.counts[k], c)
-		for _, cs := range other.cases[k] {
-			if len(l.cases[k]) < maxCases {
-				l.cases[k] = append(l.cases[k], cs)
-			}
-		}
+		free := min(maxCases-len(l.cases[k]), len(other.cases[k]))
+		l.cases[k] = append(l.cases[k], other.cases[k][:free]...)
 	}
 }
 
-// Clone returns a Log with what was counted so far.
+// Clone returns a copy of a Log.
 func (l *Log) Clone() *Log {
 	c := new(Log)
 	c.DivideAs(l)
@@ -248,6 +242,6 @@ func (l *Log) Clone() *Log {
 	return c
 }
 
-// Wants reports whether the next case of a kind would be kept with its detail. Callers for which the detail costs
-// something ask first.
+// Wants reports whether the Log would record the next case of a kind. Callers can check it before they compute an expensive
+// detail.
 func (l *Log) Wants(k Kind) bool { return len(l.cases[k]) < maxCases }

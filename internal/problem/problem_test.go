@@ -33,7 +33,7 @@ func TestLogCountsEveryProblemAndKeepsTheFirstCases(t *testing.T) {
 	}
 }
 
-// The numbers that an input names do not add up to none.
+// Counts from an input do not overflow.
 func TestCountsDoNotOverflow(t *testing.T) {
 	var log, other problem.Log
 	log.AddN(problem.Drops, 1<<63, problem.NoPosition, "")

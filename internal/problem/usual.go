@@ -2,7 +2,7 @@ package problem
 
 import "slices"
 
-// The formats for which problems are usual, in the words of package convert.
+// Names of formats, as in package convert.
 const (
 	chromeFormat   = "chrome-json"
 	perfettoFormat = "perfetto"
@@ -14,9 +14,9 @@ const (
 	harFormat      = "har"
 )
 
-// usual are the problems that most recordings in some formats have, because of how their producers record, and that users do not
-// miss. what describes them to people; equal descriptions are counted together.
-var usual = []struct {
+// usualProblems are the harmless problems that most recordings in some formats have because of how their producers record. what describes
+// them to users; problems with equal descriptions are counted together.
+var usualProblems = []struct {
 	what    string
 	formats []string
 	kinds   []Kind
@@ -38,21 +38,21 @@ var usual = []struct {
 	{"clocks of hosts that differ", []string{otlpFormat}, []Kind{FlowBackwards}},
 	{"slices that overlap", []string{chromeFormat, perfettoFormat}, []Kind{SliceOverlapMoved, AsyncOverlapMoved}},
 	{"slices that overlap", []string{firefoxFormat}, []Kind{MarkerOverlapMoved}},
-	{"ids that are used twice, or no numbers", []string{chromeFormat}, []Kind{AsyncIDPerThread, TextID, PidRemapped}},
-	{"ids that are used twice, or no numbers", []string{firefoxFormat}, []Kind{PidRemapped}},
+	{"reused or non-numeric ids", []string{chromeFormat}, []Kind{AsyncIDPerThread, TextID, PidRemapped}},
+	{"reused or non-numeric ids", []string{firefoxFormat}, []Kind{PidRemapped}},
 	{"samples out of order", []string{chromeFormat, perfettoFormat, cpuFormat}, []Kind{ProfileSamplesReordered}},
 	{"samples out of order", []string{selfFormat}, []Kind{SamplesOutOfOrder}},
 	{"names in another encoding", []string{selfFormat}, []Kind{TextRedecoded}},
 	{"arguments that are given twice", []string{perfettoFormat}, []Kind{JSONDuplicateKey}},
-	{"settings of the recorder", []string{chromeFormat, perfettoFormat}, []Kind{MetadataValueOmitted}},
-	{"settings of the recorder", []string{perfettoFormat}, []Kind{PacketDetailSkipped}},
+	{"settings of the recording", []string{chromeFormat, perfettoFormat}, []Kind{MetadataValueOmitted}},
+	{"settings of the recording", []string{perfettoFormat}, []Kind{PacketDetailSkipped}},
 }
 
-// Usual says in a few words what a problem is that most recordings in a format have, and that users do not miss:
-// "flows without their other end". It is empty for all others, and where the name is unknown.
+// Usual returns a short description of a harmless problem that most recordings in a format have, for example "flows without
+// their other end". It returns "" for all other problems and unknown names.
 func Usual(name, format string) string {
-	for i := range usual {
-		u := &usual[i]
+	for i := range usualProblems {
+		u := &usualProblems[i]
 		if slices.Contains(u.formats, format) && slices.ContainsFunc(u.kinds, func(k Kind) bool { return k.Name() == name }) {
 			return u.what
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// What a user would miss is never called usual, in no format.
+// Problems that matter to users are never called usual, in any format.
 func TestUsualIsNothingThatAnybodyMisses(t *testing.T) {
 	missed := []problem.Kind{
 		problem.ContainerDamaged, problem.JSONPartialEvent, problem.JSONMalformedEvent, problem.JSONTrailingData, problem.JSONUnterminated,

@@ -9,12 +9,12 @@ const (
 	ChromeRendererMain = "CrRendererMain" // the main thread of a renderer
 )
 
-// DevToolsCategory is the category of Chrome's events for the performance panel, or its end.
+// DevToolsCategory is the category of Chrome's events for the performance panel, or its suffix.
 const DevToolsCategory = "devtools.timeline"
 
-// chromeWork is the kind of work of slices of Chrome and V8.
+// chromeWork has the categories of slices of Chrome and V8.
 var chromeWork = []categoryRule{
-	{[]string{"v8.parseOnBackground…"}, CategoryLoad}, // the parsing of what has just arrived, on a thread of its own
+	{[]string{"v8.parseOnBackground…"}, CategoryLoad}, // parsing during download, on a separate thread
 	{[]string{"MinorGC", "MajorGC", "V8.GC…", "BlinkGC.…", "CppGC.…"}, CategoryGC},
 	{[]string{"v8.produce…Cache", "v8.compile…", "v8.parse…", "V8.Compile…", "V8.Parse…", "V8.Optimize…", "v8.wasm…"}, CategoryCompile},
 	{[]string{
@@ -29,7 +29,7 @@ var chromeWork = []categoryRule{
 	{[]string{"ParseHTML", "Resource…"}, CategoryLoad},
 }
 
-// ChromeLayout are the slices that are phases of layout.
+// ChromeLayout are the slices that are layout phases.
 var ChromeLayout = []LayoutEvent{
 	{"Paint", PhasePaint, ""},
 	{"PrePaint", PhasePaint, "PrePaint"},
@@ -41,23 +41,22 @@ var ChromeLayout = []LayoutEvent{
 // runTask is a task of an event loop.
 const runTask = "RunTask"
 
-// IsTask reports whether a slice of a thread is one of the tasks that the message loop of the thread runs one after the other.
-// They nest only while a task runs a loop of its own.
+// IsTask reports whether a slice of a thread is a task that its message loop runs. Tasks nest only if a task runs a nested loop.
 func IsTask(name []byte) bool {
 	if len(name) > len("ThreadControllerImpl::RunTask") {
 		return false // a switch would copy a long name
 	}
 	switch string(name) {
 	case runTask, "ThreadControllerImpl::RunTask", "ThreadPool_RunTask", // a task
-		"ThreadController active", "WorkerThread active", // a time with tasks
-		"EpollEvent": // not a task, but keeps the loop busy as well
+		"ThreadController active", "WorkerThread active", // a period with tasks
+		"EpollEvent": // not a task, but keeps the loop busy too
 		return true
 	}
 	return false
 }
 
-// IsLoopTask reports whether a slice of a thread is one task of its event loop: not what a pool of threads runs, for which no
-// event loop waits, and not a time with several tasks.
+// IsLoopTask reports whether a slice of a thread is a single task of its event loop. Tasks of a thread pool, for which no event
+// loop waits, and periods with several tasks are not.
 func IsLoopTask(name []byte) bool {
 	if len(name) > len("ThreadControllerImpl::RunTask") {
 		return false // a switch would copy a long name
@@ -72,7 +71,7 @@ func IsLoopTask(name []byte) bool {
 // Event is an event that names a context: a frame, a script, a request, an input event.
 type Event uint8
 
-// The events; they have their names, but for those with a comment.
+// The events. A comment explains those whose names in traces differ.
 const (
 	OtherEvent Event = iota
 	TracingStartedInBrowser
@@ -88,15 +87,15 @@ const (
 	ResourceFinish
 	EventTiming
 	EventDispatch
-	InputLatency // InputLatency:: and the type of an input event: the slice that shows its latency
+	InputLatency // InputLatency::TYPE: the latency of an input event
 	EventLatency
-	StagePresented  // …ToPresentationCompositorFrame: the last stage inside EventLatency, with the frame that shows the answer
-	StageTerminated // …ToTermination: the same without one
+	StagePresented  // …ToPresentationCompositorFrame: the last stage inside EventLatency, which ends with the resulting frame
+	StageTerminated // …ToTermination: the last stage without a frame
 	ParseHTML
 	NavigationStart
-	PipelineReporter // a frame, from its start until it is shown or given up
+	PipelineReporter // a frame, from its start until it is presented or dropped
 	DOMEvent         // of Firefox
-	ContentFrame     // of Firefox: a frame, from its paint until it is shown
+	ContentFrame     // of Firefox: a frame, from its paint until it is presented
 )
 
 var eventNames = map[Event]string{
@@ -132,10 +131,10 @@ var events = func() map[string]Event {
 // Is reports whether the event has a name.
 func (e Event) Is(name []byte) bool { return string(name) == eventNames[e] }
 
-// InputLatencyPrefix and the type of an input event make the name of the slice that shows its latency.
+// InputLatencyPrefix precedes the type of an input event in the name of its latency slice.
 const InputLatencyPrefix = "InputLatency::"
 
-// EventOf returns the event that a name is.
+// EventOf returns the event with a name.
 func EventOf(name string) Event {
 	switch {
 	case strings.HasPrefix(name, InputLatencyPrefix):
@@ -148,7 +147,7 @@ func EventOf(name string) Event {
 	return events[name]
 }
 
-// NamesScript reports whether the argument data.url of slices with a name is the script that runs, or is prepared to run.
+// NamesScript reports whether the argument data.url of slices with a name is the script that is run or compiled.
 func NamesScript(name string) bool {
 	switch name {
 	case "FunctionCall", "EvaluateScript", "ScriptCatchup", "v8.compile", "v8.compileModule", "v8.run", "v8.evaluateModule",

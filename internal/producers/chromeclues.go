@@ -9,31 +9,31 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ChromeClues finds in the events of Chrome what tells their place among other recordings: when they were by the wall clock, and
-// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. If clues are not requested, it
-// finds the date of the trace.
+// ChromeClues finds data in Chrome's events that aligns them with other recordings: wall clock times, and requests that servers
+// have recorded too (docs/merge.md). All readers of Chrome's formats use it. If the Builder does not need such clues, it finds
+// only the date of the trace.
 type ChromeClues struct {
 	b       *timeline.Builder
 	view    *timeline.Timeline // of b
-	started timeline.Nanos     // TracingStartedInBrowser; NoTime: not seen
+	started timeline.Nanos     // time of TracingStartedInBrowser; NoTime: none
 	latest  timeline.Nanos     // of all events
 	anchors []timeline.Anchor  // the first ones, up to maxAnchors
 	date    *timeline.Anchor   // the best one
 }
 
-// NewChromeClues returns ChromeClues for what is added to a Builder.
+// NewChromeClues returns ChromeClues for the events that are added to a Builder.
 func NewChromeClues(b *timeline.Builder) *ChromeClues {
 	return &ChromeClues{b: b, view: b.View(), started: timeline.NoTime}
 }
 
-// The events that tell something.
+// Names of events with clues.
 const (
 	sent     = "ResourceSendRequest"
 	received = "ResourceReceiveResponse"
 	started  = "TracingStartedInBrowser"
 )
 
-// Event looks at an event that was just added.
+// Event reads an event that was just added.
 func (r *ChromeClues) Event(ev *timeline.Event) error {
 	r.latest = max(r.latest, ev.TS)
 	if len(ev.Name) != len(sent) && len(ev.Name) != len(received) {
@@ -50,7 +50,7 @@ func (r *ChromeClues) Event(ev *timeline.Event) error {
 		}
 		role := timeline.LinkSend
 		if d.document {
-			role = timeline.LinkMember // it is recorded when the page has its answer
+			role = timeline.LinkMember // the event is recorded only when the response has arrived
 		}
 		return r.b.AddLink(&timeline.Link{
 			Request: d.request, Key: timeline.TraceparentKey(d.traceparent), Role: role,
@@ -66,15 +66,15 @@ func (r *ChromeClues) Event(ev *timeline.Event) error {
 	return nil
 }
 
-// response takes in the head of a response: its time by the wall clock, and the span of the server.
+// response reads the wall clock time and the server's span from a response.
 func (r *ChromeClues) response(ev *timeline.Event) error {
 	d := r.data(ev)
-	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored {
+	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.cached {
 		requested, ok := nanos(d.requestTime, 1e9)
 		after, ok2 := nanos(d.received, 1e6)
 		wall, ok3 := nanos(d.wall, 1e6)
 		if ok && ok2 && ok3 {
-			r.anchor(timeline.Anchor{At: requested + after, Wall: wall, Low: -responseError, High: responseError, By: "response", Counted: true})
+			r.addAnchor(timeline.Anchor{At: requested + after, Wall: wall, Low: -responseError, High: responseError, By: "response", Counted: true})
 		}
 	}
 	key := timeline.TraceparentKey(d.traceparent)
@@ -86,10 +86,11 @@ func (r *ChromeClues) response(ev *timeline.Event) error {
 	})
 }
 
-// responseError is how far the two times of a response may be apart: of 1,922 responses two were more than 1.3 µs, the worst 47.
+// responseError bounds the difference of the two times of a response in ns: of 1,922 responses, two differed by more than 1.3 µs,
+// at most by 47.
 const responseError = 50_000
 
-// nanos returns a number of units as nanoseconds, the whole ones exactly; false if it is out of range.
+// nanos converts a number of units to nanoseconds, exactly for integers; false if it is out of range.
 func nanos(v float64, unit float64) (timeline.Nanos, bool) {
 	whole, part := math.Modf(v)
 	if !(math.Abs(whole) <= math.MaxInt64/4/unit) {
@@ -98,14 +99,14 @@ func nanos(v float64, unit float64) (timeline.Nanos, bool) {
 	return timeline.Nanos(whole)*timeline.Nanos(unit) + timeline.Nanos(math.Round(part*unit)), true
 }
 
-// data is what args.data of an event says.
+// data are the members of args.data of an event.
 type data struct {
 	request               string
 	traceparent           string
 	wall                  float64 // ms since 1970
-	requestTime, received float64 // s; ms after that
-	stored                bool    // it came from a cache or a service worker
-	document              bool    // a navigation asked for it
+	requestTime, received float64 // in s; in ms after requestTime
+	cached                bool    // from a cache or a service worker
+	document              bool    // requested by a navigation
 }
 
 // data reads args.data.
@@ -137,7 +138,7 @@ func (r *ChromeClues) member(d *data, m *timeline.Arg) {
 	case "responseTime":
 		d.wall = number(m)
 	case "fromCache", "fromServiceWorker":
-		d.stored = d.stored || m.Kind == timeline.ArgBool && m.Bool()
+		d.cached = d.cached || m.Kind == timeline.ArgBool && m.Bool()
 	case "timing":
 		if m.Kind == timeline.ArgDict {
 			for t := range r.view.Members(*m) {
@@ -183,7 +184,8 @@ func (r *ChromeClues) header(d *data, m *timeline.Arg) {
 	}
 }
 
-// ServerTiming returns the traceparent in a header Server-Timing: the description of the metric traceparent or trace; "" if there is none.
+// ServerTiming returns the traceparent in a Server-Timing header, the description of the metric traceparent or trace; "" if there is
+// none.
 func ServerTiming(header string) string {
 	for metric := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(metric, ";")
@@ -213,13 +215,14 @@ func number(a *timeline.Arg) float64 {
 	return 0
 }
 
-// How long after the time in the metadata tracing starts in the browser.
+// Delays between the time in the metadata and the start of tracing in the browser.
 const (
-	startDelay   timeline.Nanos = 25_000_000  // of DevTools; 19.6 ms was measured
+	startDelay   timeline.Nanos = 25_000_000  // for DevTools; 19.6 ms was measured
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
 )
 
-// FindMain marks a process as the main one of its browser if its name, or a thread's, is what Chrome calls these. Names may be nil.
+// FindMain marks a process as the main process of its browser if its name, or a thread's, is Chrome's name for these. Names
+// may be nil.
 func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
 	switch {
 	case string(threadName) == ChromeBrowserMain:
@@ -229,7 +232,7 @@ func FindMain(b *timeline.Builder, process timeline.TrackID, processName, thread
 	}
 }
 
-// Facts reads the clock from the metadata of a JSON trace, which are attributes now.
+// Facts reads the clock from the metadata of a JSON trace, which the reader has made attributes.
 func (r *ChromeClues) Facts() {
 	if r.b.Observer() == nil {
 		return
@@ -245,12 +248,12 @@ func (r *ChromeClues) Facts() {
 	r.offsetSinceEpoch()
 }
 
-// Date sets the date of the trace, if the input tells it and no reading of the wall clock does.
+// Date sets the date of the trace if the input has it and no reading of the wall clock.
 func (r *ChromeClues) Date() {
 	clocks := r.b.Clocks()
 	_, known := clocks.Reading(timeline.ClockRealtime)
 	at, _ := clocks.Reading(clocks.Trace)
-	monotonic, _ := clocks.Reading(timeline.ClockMonotonic) // times that Chrome's events tell are of this clock
+	monotonic, _ := clocks.Reading(timeline.ClockMonotonic) // the clock of Chrome's events
 	if known || clocks.Trace != 0 && clocks.Trace != timeline.ClockMonotonic && at != monotonic || r.b.WantsLinks() {
 		return
 	}
@@ -269,7 +272,7 @@ func (r *ChromeClues) text(key string) string {
 	return a.Text
 }
 
-// base returns what time 0 was by the wall clock, as PyTorch and VizTracer say it; nil if the input does not.
+// base returns the wall clock time of time 0, which PyTorch and VizTracer record; nil if it is missing.
 func (r *ChromeClues) base() *timeline.Anchor {
 	for _, key := range [...]string{"baseTimeNanoseconds", "viztracer_metadata.baseTimeNanoseconds"} {
 		if a, ok := r.b.Attribute(key); ok && a.IsInt && a.Int > 0 {
@@ -279,28 +282,28 @@ func (r *ChromeClues) base() *timeline.Anchor {
 	return nil
 }
 
-// startTimes reads when the recording began by the wall clock.
+// startTimes reads the wall clock time of the start of the recording.
 func (r *ChromeClues) startTimes() {
 	if r.started == timeline.NoTime {
 		return
 	}
 	if at, err := time.Parse(time.RFC3339Nano, r.text("metadata.startTime")); err == nil {
-		r.anchor(timeline.Anchor{
+		r.addAnchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + startDelay, Low: -startDelay, High: startDelay, By: "startTime",
 		})
 	}
 	if at, err := time.Parse("2006-1-2 15:4:5", r.text("metadata.trace-capture-datetime")); err == nil {
-		r.anchor(timeline.Anchor{
+		r.addAnchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + captureDelay, Low: -captureDelay, High: captureDelay, By: "trace-capture-datetime",
 		})
 	}
 }
 
-// maxAnchors is how many anchors are remembered.
+// maxAnchors bounds ChromeClues.anchors.
 const maxAnchors = 16
 
-// anchor says when a time was by the wall clock.
-func (r *ChromeClues) anchor(a timeline.Anchor) {
+// addAnchor adds the wall clock time of a time of the trace.
+func (r *ChromeClues) addAnchor(a timeline.Anchor) {
 	if o := r.b.Observer(); o != nil {
 		o.Anchor(&a)
 	}
@@ -308,15 +311,15 @@ func (r *ChromeClues) anchor(a timeline.Anchor) {
 		r.anchors = append(r.anchors, a)
 	}
 	if d := r.date; d == nil || a.High < d.High || a.High == d.High && (a.At < d.At || a.At == d.At && a.Wall < d.Wall) {
-		r.date = &a // of equally good ones the earliest, in whatever order they come
+		r.date = &a // among equally good ones the earliest, so that the order does not matter
 	}
 }
 
-// epochError is how far the wall clock and the clock of the trace may be apart that Chrome reads one after the other.
+// epochError bounds the time in ns between Chrome's readings of the wall clock and the clock of the trace.
 const epochError = 100_000
 
-// offsetSinceEpoch reads what Chrome for Android says: how far the wall clock is ahead of the clock of the trace, in µs, as text. Other
-// producers write anything there (0, nanoseconds, the time of day), so that it counts only if something else agrees.
+// offsetSinceEpoch reads the offset of the wall clock from the clock of the trace, which Chrome for Android writes in µs as text.
+// Other producers write other values (0, nanoseconds, the time of day), so it is used only if another anchor confirms it.
 func (r *ChromeClues) offsetSinceEpoch() {
 	a, _ := r.b.Attribute("metadata.clock-offset-since-epoch")
 	us := a.Int
@@ -332,13 +335,13 @@ func (r *ChromeClues) offsetSinceEpoch() {
 	offset := timeline.Nanos(us) * timeline.Microsecond
 	for _, other := range r.anchors {
 		if by := other.Wall - other.At; offset >= by+other.Low && offset <= by+other.High {
-			r.anchor(timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
+			r.addAnchor(timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
 			return
 		}
 	}
 }
 
-// rank reads which process of a distributed program recorded the trace.
+// rank reads the rank of the process of a distributed program that recorded the trace.
 func (r *ChromeClues) rank() {
 	if a, ok := r.b.Attribute("distributedInfo.rank"); ok && a.IsInt {
 		r.b.Observer().Rank(a.Int)

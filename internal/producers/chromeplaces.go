@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The groups in which the asynchronous slices of Chrome's processes are shown.
+// The groups of the asynchronous slices of Chrome's processes.
 const (
 	groupFrames  = "Frames"
 	groupInput   = "Input"
@@ -16,16 +16,16 @@ const (
 	groupV8      = "V8 and GC"
 )
 
-// chromePlaces are the groups by the beginnings of categories; of several that fit one category list, the first counts.
+// chromePlaces are the groups by prefixes of categories; if several match a list of categories, the first one counts.
 var chromePlaces = []struct{ category, group string }{
 	{"blink.user_timing", groupTimings}, {"blink.console", groupTimings},
-	{"input", groupInput}, {"latency", groupInput}, // both of EventLatency, which is of cc as well
+	{"input", groupInput}, {"latency", groupInput}, // of EventLatency, which also has the category cc
 	{"cc", groupFrames}, {"viz", groupFrames}, {"blink.animations", groupFrames}, {"disabled-by-default-cc.", groupFrames}, {"disabled-by-default-viz.", groupFrames},
 	{"navigation", groupLoad}, {"loading", groupLoad},
 	{"v8", groupV8}, {"disabled-by-default-v8.", groupV8}, {"blink_gc", groupV8}, {"blink.gc", groupV8}, {"disabled-by-default-blink_gc", groupV8},
 }
 
-// chromeNames are the groups of slices whose category (devtools.timeline, …) says too little, by the beginnings of their names.
+// chromeNames are the groups by prefixes of names, for slices with unspecific categories (devtools.timeline, …).
 var chromeNames = []struct{ name, group string }{
 	{"EventTiming", groupInput}, {"AnimationFrame", groupFrames}, {"ResourceLoad", groupLoad},
 }
@@ -33,8 +33,8 @@ var chromeNames = []struct{ name, group string }{
 // firstRows are the rows that are first in their groups.
 var firstRows = []string{"PipelineReporter", "AnimationFrame", "EventLatency", "EventTiming", "Navigation"}
 
-// ChromePlace returns where viewers show an asynchronous slice of Chrome. What Node.js records has no groups: its categories are few, and its
-// names say what they are.
+// ChromePlace returns where viewers show an asynchronous slice of Chrome. Slices of Node.js have no groups: it has few
+// categories, with descriptive names.
 func ChromePlace(categories, name []byte) timeline.Place {
 	if bytes.HasPrefix(categories, []byte("node")) {
 		return timeline.Place{}

@@ -15,7 +15,7 @@ const (
 	FirefoxIdle       = "Idle"
 )
 
-// firefoxWork is the kind of work of Firefox's markers.
+// firefoxWork has the categories of Firefox's markers.
 var firefoxWork = []categoryRule{
 	{[]string{"GCMinor", "GCMajor", "GCSlice", "CC"}, CategoryGC},
 	{[]string{"DOMEvent", FirefoxScript}, CategoryScript},
@@ -27,7 +27,7 @@ var firefoxWork = []categoryRule{
 	{[]string{"Network"}, CategoryLoad},
 }
 
-// FirefoxLayoutMarkers are the markers that are phases of layout.
+// FirefoxLayoutMarkers are the markers that are layout phases.
 var FirefoxLayoutMarkers = []LayoutEvent{
 	{"DisplayList", PhasePaint, ""},
 	{"Rasterize", PhasePaint, "Rasterize"},

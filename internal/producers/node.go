@@ -2,8 +2,8 @@ package producers
 
 import "bytes"
 
-// HasIDPerThread reports whether each thread counts the asynchronous ids of a category for itself, so that one id is another
-// thing on another thread: Node.js counts async ids, requests and timers of the console in each of its workers.
+// HasIDPerThread reports whether the asynchronous ids of a category are local to a thread: each worker of Node.js counts async
+// ids, requests and console timers separately.
 func HasIDPerThread(category []byte) bool {
 	rest, ok := bytes.CutPrefix(category, []byte("node,node."))
 	if !ok {

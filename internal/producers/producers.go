@@ -1,19 +1,19 @@
-// Package producers knows what the programs that make traces mean by the names in them: which slices are tasks, what kind of work a
-// slice is, which events run script, which category is work of a GPU. There is one file for each producer, with tables from names to
-// meanings. Where a program renames an event, its file changes and nothing else.
+// Package producers has the meanings of names that producers of traces use: which slices are tasks, the category of a slice, which
+// events run scripts, which categories are work of a GPU. There is one file for each producer, with tables from names to
+// meanings. If a producer renames an event, only its file changes.
 //
-// What does not live here: what follows from a meaning (attribution, reports, calls made of samples), the layout of formats (the
-// readers), and the names that weft gives (package timeline).
+// What does not live here: the consequences of a meaning (attribution, reports, calls made from samples), formats (the readers),
+// and names that weft defines (package timeline).
 package producers
 
 import "strings"
 
-// Category is the kind of work that a slice is.
+// Category is the kind of work of a slice.
 type Category uint8
 
 // The categories (attribution.md, Cost).
 const (
-	CategoryNone Category = iota // the category of the slice around it
+	CategoryNone Category = iota // the category of the enclosing slice
 	CategoryGC
 	CategoryCompile
 	CategoryScript
@@ -25,7 +25,7 @@ const (
 	CategoryLoad
 	CategoryOther
 
-	// CategoryCount is the number of categories, CategoryNone included.
+	// CategoryCount is the number of categories, including CategoryNone.
 	CategoryCount
 )
 
@@ -41,13 +41,13 @@ func (c Category) String() string {
 	return ""
 }
 
-// categoryRule gives the slices of some names their category.
+// categoryRule is the category of slices with some names.
 type categoryRule struct {
-	names    []string // "V8.GC…" is every name that starts with V8.GC, "v8.produce…Cache" one that also ends with Cache
+	names    []string // "V8.GC…" matches names that start with V8.GC, "v8.produce…Cache" those that also end with Cache
 	category Category
 }
 
-// CategoryOf returns the category that a name has of its own.
+// CategoryOf returns the category of slices with a name; CategoryNone if it is unknown.
 func CategoryOf(name string) Category {
 	for _, rules := range [...][]categoryRule{chromeWork, firefoxWork} {
 		for i := range rules {
@@ -59,7 +59,7 @@ func CategoryOf(name string) Category {
 	return CategoryNone
 }
 
-// matchesAny reports whether a name is among the names of a categoryRule.
+// matchesAny reports whether a name matches one of the names of a categoryRule.
 func matchesAny(name string, names []string) bool {
 	for _, n := range names {
 		start, end, isPattern := strings.Cut(n, "…")
@@ -70,16 +70,16 @@ func matchesAny(name string, names []string) bool {
 	return false
 }
 
-// The phases of layout, in the words of the browsers' probes.
+// The layout phases, as named by the browsers' probes.
 const (
 	PhasePaint             = "paint"
 	PhaseReflow            = "reflow"
 	PhaseFrameConstruction = "frameCon" // frame construction: style
 )
 
-// LayoutEvent is a name of slices that are a phase of layout (reports.md).
+// LayoutEvent is the name of slices that are a layout phase (reports.md).
 type LayoutEvent struct {
 	Name   string
 	Phase  string
-	Option string // the option of reports with which it counts as paint; "": it always counts
+	Option string // the report option with which it counts as paint; "": it always counts
 }

@@ -15,8 +15,8 @@ const (
 	XPURuntime     = "xpu_runtime"
 )
 
-// IsRuntimeCall reports whether slices of a category are calls by which a program launches work of a device. Call and work have one value of
-// the argument correlation.
+// IsRuntimeCall reports whether slices of a category are calls that launch work on a device. A call and its work have the same
+// value of the argument correlation.
 func IsRuntimeCall(category []byte) bool {
 	if len(category) > len(CUDARuntime) {
 		return false // a switch would copy a long text
@@ -28,7 +28,7 @@ func IsRuntimeCall(category []byte) bool {
 	return false
 }
 
-// StepPrefix and a number are the name of a step of training or inference.
+// StepPrefix precedes the number in the name of a training or inference step.
 const StepPrefix = "ProfilerStep#"
 
 // IsGPUWork reports whether slices of a category are work of a GPU.
@@ -43,7 +43,7 @@ func IsGPUWork(category []byte) bool {
 	return false
 }
 
-// ThreadName returns the name of a thread without what PyTorch puts around it, its tid: "thread 48213 (python)" is "python".
+// ThreadName removes the tid that PyTorch adds to the name of a thread: "thread 48213 (python)" becomes "python".
 func ThreadName(name, tid []byte) []byte {
 	name = bytes.TrimSpace(name)
 	rest, ok := bytes.CutPrefix(name, []byte("thread "))

@@ -1,14 +1,14 @@
 package producers
 
-// recorderWork are slices in which a program works for what records it, and which would not be there without: patterns as in a categoryRule.
+// recorderWork are the names of slices that exist only because of the recording: patterns as in a categoryRule.
 var recorderWork = []string{
-	"CpuProfiler::…",                                                                       // of V8: StartProfiling goes through all functions
+	"CpuProfiler::…",                                                                       // of V8: StartProfiling visits all functions
 	"GlobalMemoryDump…", "ProcessMemoryDump", "MemoryDumpManager::…", "PeakMemoryTracking", // of Chrome's category memory-infra
 	"V8.GC_OBJECT_DUMP_STATISTICS", "V8.GC_HEAP_DUMP_STATISTICS", // of the category v8.gc_stats
 	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // of Firefox
 }
 
-// RecorderNote is what people are told of a slice with a name that is the recorder's own work; "": it is not.
+// RecorderNote returns the note for a slice with a name if it is work of the profiler; otherwise "".
 func RecorderNote(name string) string {
 	if !IsRecorderWork(name) {
 		return ""
@@ -16,6 +16,5 @@ func RecorderNote(name string) string {
 	return "(the recorder)"
 }
 
-// IsRecorderWork reports whether a slice with a name is the recorder's own work: the overhead of the recording, which no one waits for
-// where nothing is recorded.
+// IsRecorderWork reports whether a slice with a name is work of the profiler: overhead that is absent without recording.
 func IsRecorderWork(name string) bool { return matchesAny(name, recorderWork) }

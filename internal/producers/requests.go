@@ -2,16 +2,16 @@ package producers
 
 import "bytes"
 
-// maxRequestName bounds the name of a request. Its whole address is an argument.
+// maxRequestName bounds the name of a request in bytes. Its whole address is an argument.
 const maxRequestName = 512
 
-// AppendRequestName appends the name of a network request, so that what tells requests apart comes first:
+// AppendRequestName appends the name of a network request, the most distinctive part first:
 //
 //	g.js · adadvisor.net         the file and the host
-//	POST api/cart · e.org:8080   the method where it is not GET; two parts of the path where the last one has no dot
+//	POST api/cart · e.org:8080   the method unless it is GET; two parts of the path if the last one has no dot
 //	e.org                        the root of a host
-//	data:image/png               of data only the type
-//	u                            text other than addresses, without query and fragment
+//	data:image/png               only the type of data urls
+//	u                            other text, without query and fragment
 //
 // It appends nothing for a request without address and method.
 func AppendRequestName(to, method, url []byte) []byte {
@@ -42,7 +42,7 @@ func appendAddress(to, url []byte) []byte {
 	return append(to, host...)
 }
 
-// withoutUser returns what comes after a user's name and password: an address may be part of a path.
+// withoutUser returns the text after a user name and password: a path may contain an address.
 func withoutUser(text []byte) []byte {
 	if at := bytes.LastIndexByte(text, '@'); at >= 0 && bytes.IndexByte(text[:at], ':') >= 0 {
 		return text[at+1:]
@@ -50,7 +50,8 @@ func withoutUser(text []byte) []byte {
 	return text
 }
 
-// lastParts returns the last part of a path, and the one before it if that is not the name of a file: 15 says less than seq/15.
+// lastParts returns the last part of a path, preceded by the one before it if the last one is not a file name: seq/15 is clearer
+// than 15.
 func lastParts(path []byte) []byte {
 	end := len(bytes.TrimRight(path, "/"))
 	at := bytes.LastIndexByte(path[:end], '/')

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the names of requests show: the file and the host, nothing of queries, users and ids.
+// Names of requests have the file and the host, but no queries, users and ids.
 func TestRequestName(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	for _, c := range []struct{ method, url, want string }{

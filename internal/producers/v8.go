@@ -2,19 +2,19 @@ package producers
 
 import "bytes"
 
-// Class is what the name of an event of Chrome or Node.js means for the calls that are made of samples.
+// Class is the meaning of the name of an event of Chrome or Node.js for calls that are made from samples.
 type Class uint8
 
 // The classes (profile-calls.md 5 and 7).
 const (
-	OtherClass     Class = iota // nothing is known
-	Invocation                  // the event runs JavaScript
-	Task                        // RunTask: no call lasts beyond its start
-	Microtasks                  // RunMicrotasks: both
-	Engine                      // V8 does work of its own for the function that runs; by the rules of DevTools an Invocation
-	Callback                    // JavaScript calls the program around V8; by the rules of DevTools an Invocation
-	Collection                  // V8 collects garbage
-	CollectionStep              // the same, and by the rules of DevTools an Invocation
+	OtherClass     Class = iota
+	Invocation           // the event runs JavaScript
+	Task                 // RunTask: no call lasts beyond its start
+	Microtasks           // RunMicrotasks: Invocation and Task
+	Engine               // V8 works for the running function; for DevTools an Invocation
+	Callback             // JavaScript calls the embedder of V8; for DevTools an Invocation
+	Collection           // V8 collects garbage
+	CollectionStep       // V8 collects garbage; for DevTools an Invocation
 )
 
 // ClassOf returns the class of the events with a name.
@@ -35,7 +35,7 @@ func ClassOf(name []byte) Class {
 	return OtherClass
 }
 
-// RunsScript reports whether the events with a name run script, or work of V8 inside of it.
+// RunsScript reports whether events with a name run scripts, or are work of V8 inside scripts.
 func RunsScript(name []byte) bool {
 	switch ClassOf(name) {
 	case OtherClass, Task, Collection:
@@ -44,7 +44,7 @@ func RunsScript(name []byte) bool {
 	return true
 }
 
-// engineWork are the starts of the names of events in which V8 compiles, or answers an interrupt, and runs no JavaScript.
+// engineWork are the prefixes of the names of events in which V8 compiles or handles an interrupt, without running JavaScript.
 var engineWork = []string{
 	"v8.compile", "V8.Compile", "V8.Optimize", "V8.Finalize", "V8.Parse", "V8.PreParse", "V8.Deoptimize", "V8.InstallOptimized",
 	"V8.MarkCandidates", "V8.Maglev", "V8.BytecodeBudgetInterrupt", "V8.StackGuard", "V8.HandleInterrupts",
@@ -66,12 +66,12 @@ func classOfV8(name []byte) Class {
 	return Invocation
 }
 
-// Invokes reports whether an event runs JavaScript by the rules of DevTools.
+// Invokes reports whether an event runs JavaScript according to the rules of DevTools.
 func (c Class) Invokes() bool {
 	return c == Invocation || c == Microtasks || c == Engine || c == Callback || c == CollectionStep
 }
 
-// OnStack reports whether an event is on top of the stack of JavaScript if there is one.
+// OnStack reports whether an event runs on top of the JavaScript stack, if there is one.
 func (c Class) OnStack() bool { return c == Engine || c == Callback || c.Collects() }
 
 // Collects reports whether an event is a garbage collection.

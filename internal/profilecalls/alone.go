@@ -9,37 +9,37 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// AloneCall is a call of a profile without a trace around it.
+// AloneCall is a call of a profile without a trace.
 type AloneCall struct {
 	Call
-	Depth int            // number of calls around it
-	Self  timeline.Nanos // the duration without the calls directly in it
+	Depth int            // number of enclosing calls
+	Self  timeline.Nanos // duration without the direct children
 }
 
-// AloneStats counts samples for which there are no calls.
+// AloneStats counts samples without calls.
 type AloneStats struct {
-	TooDeep       int64 // samples whose innermost functions make none, because their stacks have more than MaxStack frames
-	LostPositions int64 // samples that say where they were taken, but not in which function
+	TooDeep       int64 // samples whose innermost functions have no call, because their stacks have more than MaxStack frames
+	LostPositions int64 // samples with a position but without a function
 }
 
-// Alone gives the calls of a profile that nothing else is known of, (program), (idle) and (garbage collector) included
-// (profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call in the order of
-// their starts, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is valid
-// during the call of emit only.
+// Alone builds the calls of a profile without a trace, including (program), (idle) and (garbage collector)
+// (profile-calls.md 4). Different nodes are different calls, even of one function. It calls emit for each call in order
+// of start, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is only valid
+// during the call of emit.
 //
-// The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
-// call (16 if the profile says where samples were taken), and to give them. The times of the samples are held meanwhile.
+// Alone reads the samples three times: to count the calls, to find their ends, which needs 12 bytes for each call (16 if
+// the profile has positions), and to emit them. The times of the samples stay in memory.
 //
-// Of the calls so many bytes of memory may be kept; 0: any. If they need more, that is an error, and no call is given: each
+// memory bounds the bytes for calls; 0: no limit. If they need more, Alone returns an error before it emits a call: each
 // sample of a profile with deep stacks may begin MaxStack calls.
 func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
-	a := alone{p: p, samples: p.Samples(), outer: outerParts(p), emit: emit, most: math.MaxInt64}
+	a := alone{p: p, samples: p.Samples(), outer: outerParts(p), emit: emit, limit: math.MaxInt64}
 	a.times = make([]timeline.Nanos, p.Len())
 	for i := range a.times {
 		a.times[i] = a.samples.Time(i)
 	}
 	if memory > 0 {
-		a.most = memory / bytesPerCall(p)
+		a.limit = memory / bytesPerCall(p)
 	}
 	if err := a.walk(nil); err != nil {
 		profiles := collections.RoomOfProfiles(memory)
@@ -47,15 +47,15 @@ func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (Alo
 	}
 	a.ends = make([]uint32, a.order)
 	a.selfs = make([]timeline.Nanos, a.order)
-	if a.placed = newPlaceLinks(p); a.placed != nil {
+	if a.positions = newPositionLinks(p); a.positions != nil {
 		a.lasts = make([]uint32, a.order)
 	}
 	_ = a.walk(nil)
-	err := a.walk(a.give)
+	err := a.walk(a.emitCall)
 	return a.stats, errors.Join(err, a.samples.Err())
 }
 
-// bytesPerCall is what is kept of a call.
+// bytesPerCall returns the memory for a call.
 func bytesPerCall(p *v8profile.Profile) int64 {
 	if p.HasPositions() {
 		return 16
@@ -63,7 +63,7 @@ func bytesPerCall(p *v8profile.Profile) int64 {
 	return 12
 }
 
-// errTooManyCalls means that there are more calls than alone.most.
+// errTooManyCalls means that there are more calls than alone.limit.
 var errTooManyCalls = errors.New("too many calls")
 
 // alone is the state of Alone.
@@ -74,18 +74,18 @@ type alone struct {
 	outer   []v8profile.NodeIndex // see outerParts
 	emit    func(*AloneCall) error
 
-	open  []aloneCall // of the sample that is looked at
+	open  []aloneCall // calls of the current sample
 	order int64       // of the next call
-	most  int64       // calls that there may be
+	limit int64       // maximum number of calls
 	stats AloneStats
 	path  []v8profile.NodeIndex
 	call  AloneCall
 
-	ends  []uint32 // of each call: the sample with which it ends, or the number of samples; empty while they are counted
+	ends  []uint32 // by call: the sample that ends it, or the number of samples; empty while calls are counted
 	selfs []timeline.Nanos
 
-	placed *placeLinks // nil if positions are not known
-	lasts  []uint32    // of each call: its last sample with a position, see placeLinks
+	positions *positionLinks // nil without positions
+	lasts     []uint32       // by call: its last sample with a position, see positionLinks
 }
 
 // aloneCall is an open call.
@@ -93,11 +93,11 @@ type aloneCall struct {
 	node     v8profile.NodeIndex
 	sample   int
 	order    int64
-	children timeline.Nanos // duration of the calls directly in it
+	children timeline.Nanos // duration of the direct children
 }
 
-// give emits a call that begins, whose end is known.
-func (a *alone) give(c *aloneCall) error {
+// emitCall emits a call at its start; its end is known from an earlier walk.
+func (a *alone) emitCall(c *aloneCall) error {
 	end := int(a.ends[c.order])
 	ts := a.times[c.sample]
 	a.call = AloneCall{
@@ -106,13 +106,13 @@ func (a *alone) give(c *aloneCall) error {
 		},
 		Depth: len(a.open) - 1, Self: a.selfs[c.order],
 	}
-	if a.placed != nil {
-		a.call.Positions = a.placed.positions(a.lasts[c.order])
+	if a.positions != nil {
+		a.call.Positions = a.positions.positions(a.lasts[c.order])
 	}
 	return a.emit(&a.call)
 }
 
-// time is when a sample was taken, and after the last one the closing time.
+// time returns the time of a sample, or the closing time for the index after the last one.
 func (a *alone) time(sample int) timeline.Nanos {
 	if sample == a.p.Len() {
 		return a.p.Closing
@@ -120,10 +120,10 @@ func (a *alone) time(sample int) timeline.Nanos {
 	return a.times[sample]
 }
 
-// walk goes through the samples. It calls begin, if there is one, for each call that opens.
+// walk processes the samples. It calls begin, if it is not nil, at the start of each call.
 func (a *alone) walk(begin func(*aloneCall) error) error {
 	a.open, a.order, a.stats.TooDeep = a.open[:0], 0, 0
-	now, below := v8profile.NodeIndex(0), v8profile.NodeIndex(0) // below: the stack on which garbage is collected
+	current, below := v8profile.NodeIndex(0), v8profile.NodeIndex(0) // below: the stack on which garbage is collected
 	for i := range a.p.Len() {
 		n := a.samples.At(i)
 		if a.outer != nil && a.outer[n] != n {
@@ -132,11 +132,11 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 		}
 		var err error
 		switch {
-		case n == now:
+		case n == current:
 		case n == a.p.Collector:
-			below = now
+			below = current
 			err = a.push(n, i, begin)
-		case now == a.p.Collector:
+		case current == a.p.Collector:
 			a.pop(i)
 			if n != below {
 				err = a.change(n, i, begin)
@@ -147,13 +147,13 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 		if err != nil {
 			return err
 		}
-		if a.order > a.most {
+		if a.order > a.limit {
 			return errTooManyCalls
 		}
-		if a.placed != nil && begin == nil && a.placed.known(i) {
-			a.place(i)
+		if a.positions != nil && begin == nil && a.positions.known(i) {
+			a.addPosition(i)
 		}
-		now = n
+		current = n
 	}
 	for len(a.open) > 0 {
 		a.pop(a.p.Len())
@@ -161,17 +161,17 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 	return nil
 }
 
-// place counts the place of a sample for the innermost open call, which must be one of a function.
-func (a *alone) place(sample int) {
+// addPosition adds the position of a sample to the innermost open call, which must be a function's.
+func (a *alone) addPosition(sample int) {
 	if len(a.open) == 0 || a.p.Meta(a.open[len(a.open)-1].node) {
 		a.stats.LostPositions++
 		return
 	}
 	top := a.open[len(a.open)-1].order
-	a.lasts[top] = a.placed.add(a.lasts[top], sample)
+	a.lasts[top] = a.positions.add(a.lasts[top], sample)
 }
 
-// outerParts returns of each node the innermost one on its path that is within MaxStack frames; nil if all nodes are.
+// outerParts returns, for each node, the innermost node on its path within MaxStack frames; nil if all nodes are.
 func outerParts(p *v8profile.Profile) []v8profile.NodeIndex {
 	if p.MaxDepth() <= MaxStack {
 		return nil

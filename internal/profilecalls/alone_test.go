@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// aloneRow is a row of the tables of profiles that stand alone.
+// aloneRow is a row of the tables of profiles without a trace.
 type aloneRow struct {
 	row
 	Depth    int
@@ -56,7 +56,7 @@ func compareAlone(t *testing.T, p *v8profile.Profile, expected []byte) {
 	}
 }
 
-// readProfile reads a .cpuprofile in which nothing is wrong, but that its samples may not be in order.
+// readProfile reads a valid .cpuprofile, whose samples may be out of order.
 func readProfile(t *testing.T, data []byte) *v8profile.Profile {
 	t.Helper()
 	var log problem.Log
@@ -72,7 +72,7 @@ func readProfile(t *testing.T, data []byte) *v8profile.Profile {
 	return p
 }
 
-// readAny reads a .cpuprofile, whatever is wrong in it.
+// readAny reads a .cpuprofile that may be invalid.
 func readAny(t *testing.T, text string) *v8profile.Profile {
 	t.Helper()
 	p, err := v8profile.Read(strings.NewReader(text), new(problem.Log))
@@ -82,7 +82,7 @@ func readAny(t *testing.T, text string) *v8profile.Profile {
 	return p
 }
 
-// TestModels holds the calls of hand-made profiles against DevTools'.
+// TestModels compares the calls of hand-made profiles with DevTools' calls.
 func TestModels(t *testing.T) {
 	eachPair(t, "model", ".cpuprofile", func(t *testing.T, input, expected []byte) {
 		compareAlone(t, readProfile(t, input), expected)
@@ -107,8 +107,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestAloneMemory gives samples of two deep stacks in turns, each of which begins as many calls as its stack has frames: what
-// is kept of them is bounded, and they are not gone through to the end to find that out.
+// TestAloneMemory alternates samples of two deep stacks, each of which begins as many calls as its stack has frames: memory is bounded,
+// and the error comes before all samples are read.
 func TestAloneMemory(t *testing.T) {
 	const depth, samples = 500, 200
 	var nodes, at, deltas []string

@@ -26,8 +26,7 @@ func generated(tb testing.TB, samples, depth int) *v8profile.Profile {
 	return p
 }
 
-// generatedEvents returns events for the time of a profile: tasks of 10 ms with a call of JavaScript in each, and in
-// that a layout.
+// generatedEvents returns events for the time of a profile: tasks of 10 ms, each with a call of JavaScript that contains a layout.
 func generatedEvents(p *v8profile.Profile) []Event {
 	const task = 10_000_000
 	var events []Event
@@ -52,7 +51,7 @@ func run(f *Frames, mode Mode, events []Event, emit func(*Call)) Stats {
 	return stats
 }
 
-// BenchmarkBuilder shows the time for a sample, which must not grow with the number of samples.
+// BenchmarkBuilder measures the time for a sample, which must not grow with the number of samples.
 func BenchmarkBuilder(b *testing.B) {
 	for _, depth := range []int{20, 200} {
 		for _, samples := range []int{100_000, 300_000, 1_000_000} {
@@ -71,7 +70,7 @@ func BenchmarkBuilder(b *testing.B) {
 	}
 }
 
-// BenchmarkRefined is BenchmarkBuilder by the refined rules.
+// BenchmarkRefined is BenchmarkBuilder with the refined rules.
 func BenchmarkRefined(b *testing.B) {
 	const samples = 1_000_000
 	p := generated(b, samples, 20)
@@ -85,7 +84,7 @@ func BenchmarkRefined(b *testing.B) {
 	report(b, samples, calls)
 }
 
-// BenchmarkAlone is BenchmarkBuilder for a profile that stands alone.
+// BenchmarkAlone is BenchmarkBuilder for a profile without a trace.
 func BenchmarkAlone(b *testing.B) {
 	for _, samples := range []int{100_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprintf("samples=%d", samples), func(b *testing.B) {
@@ -107,7 +106,7 @@ func report(b *testing.B, samples, calls int) {
 	b.ReportMetric(float64(calls)/float64(b.N)/float64(samples), "calls/sample")
 }
 
-// TestAllocations holds that neither samples nor calls cost an allocation.
+// TestAllocations checks that neither samples nor calls need an allocation.
 func TestAllocations(t *testing.T) {
 	const samples = 50_000
 	p := generated(t, samples, 20)
@@ -127,8 +126,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestDeepStacks holds that hostile profiles, with stacks of hundred thousand frames that alternate with short ones, do
-// not cost the square of their size, and that the outermost frames become calls.
+// TestDeepStacks checks that hostile profiles, whose stacks of a hundred thousand frames alternate with short ones, do not need
+// quadratic time, and that the outermost frames become calls.
 func TestDeepStacks(t *testing.T) {
 	const depth, samples = 100_000, 2_000
 	var doc bytes.Buffer
@@ -154,7 +153,7 @@ func TestDeepStacks(t *testing.T) {
 	}
 	f := NewFrames(p)
 	made := run(f, DevTools, nil, count)
-	// Of the 2000 samples every second one is deep: it opens all frames but the outermost.
+	// Half of the 2000 samples are deep: each opens all frames but the outermost.
 	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || made.TooDeep != samples/2 {
 		t.Errorf("%d calls down to node %d, %d samples too deep; want %d, %d, %d", calls, deepest, made.TooDeep, want, MaxStack, samples/2)
 	}
@@ -168,7 +167,7 @@ func TestDeepStacks(t *testing.T) {
 	}
 }
 
-// TestMemory holds that a Builder keeps what is open, and not what has ended.
+// TestMemory checks that a Builder stores only open calls.
 func TestMemory(t *testing.T) {
 	p := generated(t, 300_000, 20)
 	f, events := NewFrames(p), generatedEvents(p)

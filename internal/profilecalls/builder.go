@@ -9,11 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Mode says by which rules calls are built.
+// Mode selects the rules by which calls are built.
 type Mode uint8
 
 const (
-	// DevTools gives the calls that Chrome DevTools shows (profile-calls.md 5).
+	// DevTools builds the calls that Chrome DevTools shows (profile-calls.md 5).
 	DevTools Mode = iota
 	// Refined looks ahead: an event is only inside calls that are on the stack in all samples taken during it, and no
 	// call begins in a garbage collection (profile-calls.md 7).
@@ -22,33 +22,32 @@ const (
 
 // Event is a slice or instant of the thread.
 type Event struct {
-	TS, End timeline.Nanos // equal for instants, and for slices that never end
+	TS, End timeline.Nanos // equal for instants, and for slices without an end
 	Class   producers.Class
-	// TraceID is the sampleTraceId of the event, 0 if it has none.
-	TraceID uint64
-	// LegacyInstant marks an instant of the phase I; instants of i and R are not marked.
+	TraceID uint64 // sampleTraceId; 0: none
+	// LegacyInstant marks an instant of the phase I, not i or R.
 	LegacyInstant bool
 }
 
-// Stats says what became of the samples.
+// Stats summarizes how samples became calls.
 type Stats struct {
 	Calls int64
 
-	// A sample of JavaScript is lost if no call of its innermost function is open at its time
-	// (profile-calls.md 5). The times are the sums of the times from such samples to the next ones. Where events overlap without nesting,
-	// a call may end before a sample that was processed while it was open; such samples are not among the lost ones.
+	// A sample of JavaScript is lost if no call of its innermost function is open at its time (profile-calls.md 5). The times
+	// are the sums of the times from such samples to the next ones. If events overlap without nesting, a call may end before
+	// a sample that was processed while it was open; such samples are not counted as lost.
 	Samples, LostSamples int64
 	Time, LostTime       timeline.Nanos
 
-	// LostPositions are the samples that say where they were taken and are in no call of their function.
+	// LostPositions is the number of samples with a position that are in no call of their function.
 	LostPositions int64
 
-	// TooDeep are the samples whose innermost functions make no calls, because their stacks have more than MaxStack frames.
+	// TooDeep is the number of samples whose innermost functions have no call, because their stacks have more than MaxStack frames.
 	TooDeep int64
 }
 
-// Builder builds the calls of one thread from its events and the samples of its profile. Apart from the profile it keeps
-// what is open only.
+// Builder builds the calls of one thread from its events and the samples of its profile. Apart from the profile, it only
+// stores open events and calls.
 type Builder struct {
 	frames  *Frames
 	samples *v8profile.Samples
@@ -56,50 +55,50 @@ type Builder struct {
 	emit    func(*Call)
 
 	events timeline.OpenSlices[producers.Class]
-	locks  []int32 // of open events: how many calls were open when they began; those cannot end before them
+	locks  []int32 // by open event: the number of calls that were open at its start; these cannot end before it
 	calls  []openCall
 	fake   bool // the open calls belong to no event that runs JavaScript
 
-	// now is up to when the open calls last, as far as is known. Every change of the stack sets the end of all open
-	// calls, not only of those that it closes (truncate in profile-calls.md 5), so one time serves them all.
+	// now is the time up to which the open calls last so far. Every change of the stack sets the end of all open
+	// calls, not only of those that it closes (truncate in profile-calls.md 5), so one time is enough.
 	now     timeline.Nanos
-	next    int                 // the first sample that was not processed
+	next    int                 // the first unprocessed sample
 	seen    v8profile.NodeIndex // the innermost frame of the last sample; for a garbage collection, of the one before
-	applied int64               // samples that were processed and have, or change, open calls
+	applied int64               // number of processed samples that have, or change, open calls
 
-	// stack holds the frames of the stack that was compared last, outermost first. Of it, the frames from on up to to
-	// are known to be equal to the open calls at the same places, as far as there are such calls. Samples mostly share
-	// the greater part of their stacks with the sample before, so that few frames are looked at.
+	// stack is the stack that was compared last, outermost frame first. Its frames from up to to are known to equal
+	// the open calls at the same depths, if there are that many. Samples mostly share most of their stack with the
+	// sample before, so few frames must be compared.
 	stack    []v8profile.NodeIndex
 	from, to int
 
-	ahead *lookahead // nil but by the refined rules
-	call  Call       // what emit gets
+	ahead *lookahead // nil in mode DevTools
+	call  Call       // argument of emit
 	lost  lostTime
 
-	placed *placedSamples // nil if positions are not known
-	stats  Stats
+	positions *openPositions // nil without positions
+	stats     Stats
 }
 
 // openCall is a call that has not ended.
 type openCall struct {
-	node     v8profile.NodeIndex
-	function uint32
-	ts       timeline.Nanos
-	sample   int
-	applied  int64 // value of Builder.applied before its first sample
-	order    int64
-	placed   int32 // its list of positions, see placedSamples
+	node      v8profile.NodeIndex
+	function  uint32
+	ts        timeline.Nanos
+	sample    int
+	applied   int64 // value of Builder.applied before its first sample
+	order     int64
+	positions int32 // its list of positions, see openPositions
 }
 
-// NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
-// Call.Order is the order of their creation. The Call is valid during the call of emit only.
+// NewBuilder returns a Builder for a thread. It calls emit at the end of each call, inner calls before outer ones;
+// Call.Order is the order of creation. The Call is only valid during the call of emit.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
 	return newBuilder(f, f.profile.Samples(), mode, emit)
 }
 
-// Beside returns another Builder for the thread, by other rules. Both get the same events at the same time, so they read samples
-// together.
+// Beside returns another Builder for the thread, with a different mode. Both must get the same events at the same time, because
+// they share the reader of samples.
 func (b *Builder) Beside(mode Mode, emit func(*Call)) *Builder {
 	return newBuilder(b.frames, b.samples, mode, emit)
 }
@@ -107,7 +106,7 @@ func (b *Builder) Beside(mode Mode, emit func(*Call)) *Builder {
 func newBuilder(f *Frames, samples *v8profile.Samples, mode Mode, emit func(*Call)) *Builder {
 	b := &Builder{
 		frames: f, samples: samples, mode: mode, emit: emit, now: math.MinInt64, seen: noStack, lost: newLostTime(f),
-		placed: newPlacedSamples(f.profile),
+		positions: newOpenPositions(f.profile),
 	}
 	if mode == Refined {
 		b.ahead = newLookahead(f, samples)
@@ -115,13 +114,12 @@ func newBuilder(f *Frames, samples *v8profile.Samples, mode Mode, emit func(*Cal
 	return b
 }
 
-// Event adds the next event of the thread. Events come sorted by TS, then by End from late to early, and equal times in the order
-// of the trace.
+// Event adds the next event of the thread. Events are sorted by TS, then by descending End, then in trace order.
 func (b *Builder) Event(ev *Event) {
 	if ev.LegacyInstant && ev.TraceID == 0 {
 		return
 	}
-	// A sample at the start of an event counts as inside it, unless the event has no inside.
+	// A sample at the start of an event is inside it, unless the event has no length.
 	b.samplesUntil(ev.TS, ev.End <= ev.TS)
 	b.endEvents(ev.TS)
 	if b.mode == Refined {
@@ -131,8 +129,7 @@ func (b *Builder) Event(ev *Event) {
 	}
 }
 
-// Finish processes the samples after the last event and ends everything. It returns what became of the samples. The error is one
-// of reading them.
+// Finish processes the samples after the last event and ends all calls. Errors come from reading samples.
 func (b *Builder) Finish() (Stats, error) {
 	b.samplesUntil(math.MaxInt64, true)
 	b.endEvents(math.MaxInt64)
@@ -149,7 +146,7 @@ func (b *Builder) err() error {
 	return b.samples.Err()
 }
 
-// samplesUntil processes the samples before a time, and those at that time if at is set.
+// samplesUntil processes the samples before a time, and with at also those at that time.
 func (b *Builder) samplesUntil(ts timeline.Nanos, at bool) {
 	for n := b.frames.profile.Len(); b.next < n; {
 		t := b.samples.Time(b.next)
@@ -201,7 +198,7 @@ func (b *Builder) begin(ev *Event) {
 func (b *Builder) sample(ts timeline.Nanos) {
 	node := b.samples.At(b.next)
 	collects := node == b.frames.profile.Collector
-	if !collects { // garbage is collected on behalf of what runs (profile-calls.md 5)
+	if !collects { // garbage is collected for the running function (profile-calls.md 5)
 		b.seen = b.frames.nodes[node].top
 		if b.frames.tooDeep != nil && b.frames.tooDeep[node] {
 			b.stats.TooDeep++
@@ -223,9 +220,9 @@ func (b *Builder) sample(ts timeline.Nanos) {
 	} else {
 		stack = noStack
 	}
-	if b.placed != nil {
+	if b.positions != nil {
 		if line, column := b.samples.Position(b.next); line != 0 || column != 0 {
-			b.place(stack, line, column)
+			b.addPosition(stack, line, column)
 		}
 	}
 }
@@ -236,7 +233,7 @@ func (b *Builder) inInvocation() bool {
 	return class != nil && class.Invokes()
 }
 
-// lock returns how many of the open calls cannot end before the innermost event does.
+// lock returns the number of open calls that cannot end before the innermost event.
 func (b *Builder) lock() int {
 	if len(b.locks) == 0 {
 		return 0
@@ -244,15 +241,15 @@ func (b *Builder) lock() int {
 	return int(b.locks[len(b.locks)-1])
 }
 
-// popLock forgets the innermost lock and returns it, 0 if there is none. There may be less locks than events, because a
-// task ends all locks, and more, because a sample outside of all invocations sets one of its own.
+// popLock removes the innermost lock and returns it; 0 if there is none. There may be fewer locks than events, because a
+// task removes all locks, or more, because a sample outside all invocations adds one.
 func (b *Builder) popLock() int {
 	lock := b.lock()
 	b.locks = b.locks[:max(0, len(b.locks)-1)]
 	return lock
 }
 
-// truncate makes all open calls last up to a time, and ends those from depth on which are not locked.
+// truncate extends all open calls to a time, and ends those from depth on that are not locked.
 func (b *Builder) truncate(depth int, ts timeline.Nanos) {
 	b.now = ts
 	b.popTo(max(depth, b.lock()))
@@ -266,8 +263,8 @@ func (b *Builder) popTo(depth int) {
 			Node: c.node, TS: c.ts, Dur: max(b.now-c.ts, 0),
 			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order,
 		}
-		if c.placed != 0 {
-			b.call.Positions = b.placed.end(c.placed)
+		if c.positions != 0 {
+			b.call.Positions = b.positions.end(c.positions)
 		}
 		b.lost.end(c.function, c.ts+b.call.Dur)
 		b.emit(&b.call)
@@ -293,12 +290,12 @@ func (b *Builder) applySample(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	}
 }
 
-// place counts the place of a sample for the innermost open call of its innermost function. That is the last call, unless the
-// sample was dropped; if there is none, the place is lost.
-func (b *Builder) place(stack v8profile.NodeIndex, line, column int32) {
+// addPosition adds the position of a sample to the innermost open call of its innermost function. That is the last call, unless the
+// sample was dropped; if there is no such call, the position is lost.
+func (b *Builder) addPosition(stack v8profile.NodeIndex, line, column int32) {
 	for i := len(b.calls) - 1; i >= 0 && stack != noStack; i-- {
 		if c := &b.calls[i]; c.function == b.frames.nodes[stack].function {
-			c.placed = b.placed.add(c.placed, line, column)
+			c.positions = b.positions.add(c.positions, line, column)
 			return
 		}
 	}
@@ -317,8 +314,8 @@ func (b *Builder) apply(stack v8profile.NodeIndex, ts timeline.Nanos, sample int
 	b.from, b.to = lock, len(b.stack)
 }
 
-// setStack makes stack the one with the given innermost frame. It walks down from that frame to where the stack is the
-// same as the one before.
+// setStack sets stack to the one with the given innermost frame. It walks down from that frame until the stack is the
+// same as the previous one.
 func (b *Builder) setStack(top v8profile.NodeIndex) {
 	height := 0
 	if top != noStack {
@@ -337,8 +334,8 @@ func (b *Builder) setStack(top v8profile.NodeIndex) {
 	b.to = min(b.to, i+1)
 }
 
-// equalFrom returns the end of the frames from i on, and before the given limit, that are equal to the open calls at
-// their places.
+// equalFrom returns the end of the range of frames, from i on and below the limit, that equal the open calls at the same
+// depths.
 func (b *Builder) equalFrom(i, limit int) int {
 	limit = min(limit, len(b.stack), len(b.calls))
 	for i < limit {

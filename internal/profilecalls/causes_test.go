@@ -14,18 +14,18 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// cause is why a sample is lost.
+// cause is the reason why a sample is lost.
 type cause int
 
 const (
-	inCollection cause = iota // it was taken in a garbage collection
-	heldCall                  // an event holds a call open that is not on its stack
+	inCollection cause = iota // taken in a garbage collection
+	heldCall                  // an event locks a call that is not on its stack
 	notInvoked                // its event is not known to run JavaScript
 	otherCause
 	causes
 )
 
-// causeOf tells why a sample is lost. The events are those that are open, outermost first.
+// causeOf returns the reason why a sample is lost. events are the open ones, outermost first.
 func causeOf(b *Builder, stack v8profile.NodeIndex, events []Event) cause {
 	if slices.ContainsFunc(events, collects) {
 		return inCollection
@@ -44,7 +44,7 @@ func causeOf(b *Builder, stack v8profile.NodeIndex, events []Event) cause {
 type lostTimes struct {
 	all  timeline.Nanos
 	lost [causes]timeline.Nanos
-	// inCollections counts the calls that begin in a garbage collection, without those that another such call is around.
+	// inCollections counts the calls that begin in a garbage collection, without those inside another such call.
 	inCollections int
 }
 
@@ -93,15 +93,15 @@ func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 
 func collects(ev Event) bool { return ev.Class.Collects() }
 
-// lossy are the recordings of which the rules of DevTools lose samples, or show calls in garbage collections. The last is of
+// lossy are the recordings in which the rules of DevTools lose samples, or make calls in garbage collections. The last one is in
 // testdata here.
 var lossy = []string{
 	"chrome/chrome-devtools-small", "chrome/chrome-with-selfprof-and-inspector", "chrome/chrome-devtools-medium",
 	"node/node-v24-all-node_trace", "node-v20-sampled",
 }
 
-// TestLostByCause holds the table of docs/formats/profile-calls.md equal to what is lost of recorded traces, by both
-// rules, of all threads together.
+// TestLostByCause checks that the table of docs/formats/profile-calls.md matches the losses in recorded traces, with both rules, in
+// all threads together.
 func TestLostByCause(t *testing.T) {
 	var table bytes.Buffer
 	for _, name := range lossy {

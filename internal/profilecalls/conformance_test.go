@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// row is a call in the tables of the conformance data, in whole microseconds. The tables have the place of the call in
-// the tree of calls and events as well, which is not known here.
+// row is a call in the tables of the conformance data, in whole microseconds. The tables also have the position of the call in the
+// tree of calls and events, which this package does not compute.
 type row struct {
 	Name         string
 	TS, Dur      int64
@@ -40,7 +40,7 @@ func rowOf(p *v8profile.Profile, c *Call) row {
 	return r
 }
 
-// eachPair runs a test for each input of a folder of the conformance data and its expected result.
+// eachPair runs a test for each input in a folder of the conformance data and its expected result.
 func eachPair(t *testing.T, folder, extension string, fn func(t *testing.T, input, expected []byte)) {
 	t.Helper()
 	dir := filepath.Join(recording.Testdata(t), "conformance", "profile-calls", folder)

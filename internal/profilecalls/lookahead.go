@@ -7,41 +7,41 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// lookahead answers what all samples of a time have in common. It looks at the samples that tell what was on the stack: those
-// samples of functions, and of a thread that was idle. V8 does not know the stack of (program), and the stack of a garbage
-// collection is only the one before.
+// lookahead finds the common part of the stacks of all samples in a period. It uses only samples with a known stack: samples
+// of functions and of an idle thread. V8 does not know the stack of (program), and reports for a garbage collection only the
+// stack before.
 //
-// Stacks have ranks in the order in which one walks through the tree of all stacks, so what several have in common is what the
-// lowest and the highest of them have. Of samples between those at the ends of a time only the ranks of whole blocks are looked
-// at.
+// Stacks are ranked in preorder of the tree of all stacks, so several stacks have the same common part as the lowest and
+// the highest rank. For the samples between the edges of a period, lookahead reads only the ranks of whole blocks.
 type lookahead struct {
 	frames    *Frames
-	near, far *v8profile.Samples // around next, and where a time ends
-	count     int                // of all samples
-	next      int                // the first sample that tells and was not passed; count: there is none
+	near, far *v8profile.Samples // readers around next, and at the end of a period
+	count     int                // number of samples
+	next      int                // the first sample with a known stack that was not passed; count: there is none
 
-	paths []uint32              // of each frame: equal for stacks of equal functions
-	ranks []uint32              // of the stack of each node; untold for nodes whose samples do not tell
-	tops  []v8profile.NodeIndex // of each rank: the innermost frame of such a stack
+	paths []uint32              // by frame: equal for stacks of equal functions
+	ranks []uint32              // by node: the rank of its stack, or unknown
+	tops  []v8profile.NodeIndex // by rank: the innermost frame of such a stack
 
-	// low and high hold from len(telling) on the ranks of each block of samples; and before that, at i, the lower and the higher
-	// of those at 2i and 2i+1. Blocks without samples that tell have the low untold and the high 0.
+	// low and high are segment trees: from len(knownFrom) on they have the lowest and highest rank in each block of samples;
+	// before that, at i, the minimum and maximum of those at 2i and 2i+1. Blocks without known stacks have low unknown and
+	// high 0.
 	low, high []uint32
-	telling   []uint32 // of each block: the first block from it on that has samples that tell
+	knownFrom []uint32 // by block: the first block from it on that has samples with known stacks
 }
 
 const (
-	// untold is the rank of nodes whose samples do not tell; 0 is the rank of the stack without frames.
-	untold = math.MaxUint32
-	block  = v8profile.SampleBlock
+	// unknown is the rank of nodes whose samples have no known stack; 0 is the rank of the stack without frames.
+	unknown = math.MaxUint32
+	block   = v8profile.SampleBlock
 )
 
-// commonStack is what the samples of an event share.
+// commonStack is the common part of the stacks of the samples in a period.
 type commonStack struct {
 	known  bool                // there are samples
-	sample int                 // the first of them
+	sample int                 // the first sample
 	first  v8profile.NodeIndex // its stack
-	top    v8profile.NodeIndex // of that the outermost frames that are on the stacks of all of them
+	top    v8profile.NodeIndex // the common part: the innermost frame of first that is on all stacks
 }
 
 // newLookahead returns a lookahead for a Builder that reads samples with near.
@@ -49,7 +49,7 @@ func newLookahead(f *Frames, near *v8profile.Samples) *lookahead {
 	l := &lookahead{frames: f, near: near, far: f.profile.Samples(), count: f.profile.Len()}
 	l.rank()
 	blocks := (l.count + block - 1) / block
-	l.low, l.high, l.telling = make([]uint32, 2*blocks), make([]uint32, 2*blocks), make([]uint32, blocks)
+	l.low, l.high, l.knownFrom = make([]uint32, 2*blocks), make([]uint32, 2*blocks), make([]uint32, blocks)
 	for b := range blocks {
 		l.low[blocks+b], l.high[blocks+b] = l.ranksIn(l.near, b*block, min((b+1)*block, l.count))
 	}
@@ -58,21 +58,21 @@ func newLookahead(f *Frames, near *v8profile.Samples) *lookahead {
 	}
 	next := uint32(blocks)
 	for b := blocks - 1; b >= 0; b-- {
-		if l.low[blocks+b] != untold {
+		if l.low[blocks+b] != unknown {
 			next = uint32(b)
 		}
-		l.telling[b] = next
+		l.knownFrom[b] = next
 	}
-	l.next = l.tellingFrom(l.near, 0)
+	l.next = l.knownStackFrom(l.near, 0)
 	return l
 }
 
-// rank finds the ranks of all stacks.
+// rank computes the ranks of all stacks.
 func (l *lookahead) rank() {
 	f := l.frames
 	paths, above := paths(f)
 	l.paths = paths
-	size := make([]uint32, len(above)) // of each path: paths that begin with it
+	size := make([]uint32, len(above)) // by path: number of paths that begin with it
 	for p := len(above) - 1; p > 0; p-- {
 		size[p]++
 		size[above[p]] += size[p]
@@ -91,7 +91,7 @@ func (l *lookahead) rank() {
 		switch {
 		case n == f.profile.Idle:
 		case n == f.profile.Collector || top == noStack:
-			l.ranks[i] = untold
+			l.ranks[i] = unknown
 		default:
 			l.ranks[i] = rank[paths[top]]
 		}
@@ -101,8 +101,8 @@ func (l *lookahead) rank() {
 	}
 }
 
-// paths numbers the stacks of the nodes from 1 on so that stacks of equal functions share a number. It returns the number of each
-// node's stack and, for each stack, the lower number of the stack without its innermost frame; 0 is the stack without frames.
+// paths numbers the stacks of the nodes from 1; stacks of equal functions share a number. It returns the number of each node's
+// stack and, for each stack, the number of the stack without its innermost frame, which is lower; 0 is the empty stack.
 func paths(f *Frames) (numbers, above []uint32) {
 	type key struct{ below, function uint32 }
 	known := map[key]uint32{}
@@ -127,7 +127,7 @@ func paths(f *Frames) (numbers, above []uint32) {
 	return numbers, above
 }
 
-// shared returns how many of the outermost frames of two stacks are equal.
+// shared returns the number of equal outermost frames of two stacks.
 func (l *lookahead) shared(x, y v8profile.NodeIndex) int {
 	f := l.frames
 	height := min(f.height(x), f.height(y))
@@ -139,21 +139,21 @@ func (l *lookahead) shared(x, y v8profile.NodeIndex) int {
 	return height
 }
 
-// stack returns the innermost frame of a sample that tells.
+// stack returns the innermost frame of a sample with a known stack.
 func (l *lookahead) stack(sample int) v8profile.NodeIndex {
 	return l.frames.nodes[l.far.At(sample)].top
 }
 
-// tellingFrom returns the first sample from the given one on that tells; count if there is none.
-func (l *lookahead) tellingFrom(s *v8profile.Samples, i int) int {
+// knownStackFrom returns the first sample with a known stack from the given one on; count if there is none.
+func (l *lookahead) knownStackFrom(s *v8profile.Samples, i int) int {
 	for i < l.count {
 		b := i / block
-		if first := int(l.telling[b]); first > b {
+		if first := int(l.knownFrom[b]); first > b {
 			i = first * block
 			continue
 		}
 		for end := min((b+1)*block, l.count); i < end; i++ {
-			if l.ranks[s.At(i)] != untold {
+			if l.ranks[s.At(i)] != unknown {
 				return i
 			}
 		}
@@ -161,21 +161,21 @@ func (l *lookahead) tellingFrom(s *v8profile.Samples, i int) int {
 	return l.count
 }
 
-// pass forgets the samples before the given one.
+// pass skips the samples before the given one.
 func (l *lookahead) pass(sample int) {
 	if l.next < sample {
-		l.next = l.tellingFrom(l.near, sample)
+		l.next = l.knownStackFrom(l.near, sample)
 	}
 }
 
-// first returns the first of the samples from the given one on that was taken at or after a time.
+// first returns the first sample with a known stack, from the given sample on, at or after a time.
 func (l *lookahead) first(sample int, ts timeline.Nanos) (int, bool) {
 	l.pass(sample)
-	i := l.tellingFrom(l.far, l.search(ts))
+	i := l.knownStackFrom(l.far, l.search(ts))
 	return i, i < l.count
 }
 
-// search returns the first sample that was not passed and was taken at or after a time.
+// search returns the first sample that was not passed, at or after a time.
 func (l *lookahead) search(ts timeline.Nanos) int {
 	if l.next == l.count {
 		return l.count
@@ -198,7 +198,7 @@ func (l *lookahead) search(ts timeline.Nanos) int {
 	return from
 }
 
-// inside returns what is common to the samples from the given one on that were taken before a time.
+// inside returns the common stack of the samples from the given one on, before a time.
 func (l *lookahead) inside(sample int, end timeline.Nanos) commonStack {
 	l.pass(sample)
 	if l.next == l.count || l.near.Time(l.next) >= end {
@@ -210,18 +210,18 @@ func (l *lookahead) inside(sample int, end timeline.Nanos) commonStack {
 	return commonStack{known: true, sample: l.next, first: first, top: l.frames.outer(first, height)}
 }
 
-// ranksIn returns the lowest and the highest rank of samples that tell from one up to, but without, another one.
+// ranksIn returns the lowest and the highest rank of samples with known stacks in a half-open range.
 func (l *lookahead) ranksIn(s *v8profile.Samples, from, to int) (low, high uint32) {
-	low = untold
+	low = unknown
 	for i := from; i < to; i++ {
-		if r := l.ranks[s.At(i)]; r != untold {
+		if r := l.ranks[s.At(i)]; r != unknown {
 			low, high = min(low, r), max(high, r)
 		}
 	}
 	return low, high
 }
 
-// ranksUpTo returns the lowest and the highest rank of the samples that tell from next up to, but without, the given one.
+// ranksUpTo returns the lowest and the highest rank of samples with known stacks from next up to the given one, exclusive.
 func (l *lookahead) ranksUpTo(to int) (low, high uint32) {
 	whole, last := l.next/block+1, to/block // blocks in between
 	if whole > last {
@@ -232,7 +232,7 @@ func (l *lookahead) ranksUpTo(to int) (low, high uint32) {
 		a, b := l.ranksIn(l.far, last*block, to)
 		low, high = min(low, a), max(high, b)
 	}
-	blocks := len(l.telling)
+	blocks := len(l.knownFrom)
 	for i, j := whole+blocks, last+blocks; i < j; i, j = i/2, j/2 {
 		if i%2 == 1 {
 			low, high = min(low, l.low[i]), max(high, l.high[i])

@@ -2,21 +2,22 @@ package profilecalls
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // lostTime finds the samples whose innermost function has no open call (profile-calls.md 5). A call is open at
-// its start and at its end, so that a call that begins at the time of a sample, but later in the sequence, counts.
+// its start and at its end, so a call that begins at the time of a sample, but later in the sequence, counts.
 type lostTime struct {
-	open    []int32          // of each function: open calls
-	ended   []timeline.Nanos // of each function: the latest end of a call
-	waiting []waitingSample  // samples of the time at, lost unless a call begins at that time
+	open    []int32          // by function: number of open calls
+	ended   []timeline.Nanos // by function: latest end of a call
+	waiting []waitingSample  // samples at time at; they are lost unless a call begins at that time
 	at      timeline.Nanos
 }
 
-// waitingSample is a sample that seems to be lost.
+// waitingSample is a sample that may be lost.
 type waitingSample struct {
 	function uint32
 	weight   timeline.Nanos
@@ -30,34 +31,28 @@ func newLostTime(f *Frames) lostTime {
 	return l
 }
 
-// begin notes that a call begins.
+// begin records the start of a call.
 func (l *lostTime) begin(function uint32, ts timeline.Nanos) {
 	l.open[function]++
 	if len(l.waiting) == 0 || ts != l.at {
 		return
 	}
-	kept := l.waiting[:0]
-	for _, w := range l.waiting {
-		if w.function != function {
-			kept = append(kept, w)
-		}
-	}
-	l.waiting = kept
+	l.waiting = slices.DeleteFunc(l.waiting, func(w waitingSample) bool { return w.function == function })
 }
 
-// end notes that a call ends.
+// end records the end of a call.
 func (l *lostTime) end(function uint32, ts timeline.Nanos) {
 	l.open[function]--
 	l.ended[function] = max(l.ended[function], ts)
 }
 
-// sample counts a sample that was processed, with the given innermost frame.
+// sample counts a processed sample with the given innermost frame.
 func (l *lostTime) sample(b *Builder, top v8profile.NodeIndex, ts timeline.Nanos) {
 	if ts != l.at {
 		l.settle(&b.stats)
 		l.at = ts
 	}
-	weight := timeline.Nanos(0) // of the last sample; there is no next one
+	weight := timeline.Nanos(0) // the last sample has no weight
 	if b.next+1 < b.frames.profile.Len() {
 		weight = b.samples.Time(b.next+1) - ts
 	}
@@ -69,7 +64,7 @@ func (l *lostTime) sample(b *Builder, top v8profile.NodeIndex, ts timeline.Nanos
 	}
 }
 
-// settle counts the samples that wait as lost.
+// settle counts the waiting samples as lost.
 func (l *lostTime) settle(stats *Stats) {
 	for _, w := range l.waiting {
 		stats.LostSamples++

@@ -6,8 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLostTime compares what is lost of recorded traces with the table of the conformance data, whose times are
-// microseconds.
+// TestLostTime compares the losses in recorded traces with the table of the conformance data, whose times are in microseconds.
 func TestLostTime(t *testing.T) {
 	type figures struct{ Samples, Lost, Micros, LostMicros int64 }
 	read := map[string]*trace{}

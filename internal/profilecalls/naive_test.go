@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// naive is a Builder that follows profile-calls.md 5 step by step: whole stacks for each sample, and a
-// duration set on every call whenever the text says so.
+// naive is a Builder that follows profile-calls.md 5 step by step: whole stacks for each sample, and a duration set on every call
+// whenever the rules say so.
 type naive struct {
 	p      *v8profile.Profile
 	s      *v8profile.Samples
@@ -26,10 +26,10 @@ type naive struct {
 	js     []*Call
 	all    []*Call
 	fake   bool
-	next   int // the first sample that was not processed
+	next   int // the first unprocessed sample
 }
 
-// frames returns the stack of a node, outermost first, without frames that are hidden.
+// frames returns the stack of a node, outermost first, without hidden frames.
 func (b *naive) frames(n v8profile.NodeIndex) []v8profile.NodeIndex {
 	var stack []v8profile.NodeIndex
 	for ; n > 0; n = b.p.Node(n).Parent {
@@ -137,7 +137,7 @@ func (b *naive) begin(ev Event) {
 	b.events = append(b.events, ev)
 }
 
-// tell returns the samples of a time that tell what was on the stack, without those that were processed.
+// tell returns the unprocessed samples in a period that have a known stack.
 func (b *naive) tell(from, to timeline.Nanos) (samples []int) {
 	for i := b.next; i < b.p.Len(); i++ {
 		n, t := b.s.At(i), b.s.Time(i)
@@ -148,7 +148,7 @@ func (b *naive) tell(from, to timeline.Nanos) (samples []int) {
 	return samples
 }
 
-// prefix returns the outermost frames that a stack shares with another one.
+// prefix returns the common outermost frames of two stacks.
 func (b *naive) prefix(x, y []v8profile.NodeIndex) []v8profile.NodeIndex {
 	for i := range x {
 		if i == len(y) || !b.equal(x[i], y[i]) {
@@ -158,7 +158,7 @@ func (b *naive) prefix(x, y []v8profile.NodeIndex) []v8profile.NodeIndex {
 	return x
 }
 
-// replace makes calls of a stack, if no call that an event holds is in the way.
+// replace makes the calls match a stack, unless an event locks a call that is not on it.
 func (b *naive) replace(frames []v8profile.NodeIndex, open bool, ts timeline.Nanos, sample int) {
 	var calls []v8profile.NodeIndex
 	for _, c := range b.js {
@@ -264,7 +264,7 @@ func (b *naive) sample(i int) {
 	}
 }
 
-// run gives the calls of a profile between events.
+// run returns the calls of a profile between events.
 func (b *naive) run(events []Event) []Call {
 	for _, ev := range events {
 		if ev.LegacyInstant && ev.TraceID == 0 {
@@ -342,7 +342,7 @@ func randomEvents(rnd *rand.Rand) []Event {
 		if rnd.IntN(6) == 0 {
 			ev.End, ev.LegacyInstant = ts, rnd.IntN(2) == 0
 		}
-		for i := range events { // mostly shorten what would not nest
+		for i := range events { // mostly shorten events that would not nest
 			if o := &events[i]; rnd.IntN(20) > 0 && ev.TS < o.End && o.TS <= ev.TS && ev.End > o.End {
 				ev.End = o.End
 			}
@@ -355,7 +355,7 @@ func randomEvents(rnd *rand.Rand) []Event {
 	return events
 }
 
-// TestAgainstNaive holds that what a Builder leaves out of the rules, because it changes nothing, changes nothing.
+// TestAgainstNaive checks that the optimizations of a Builder do not change results.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(1500) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -364,7 +364,7 @@ func TestAgainstNaive(t *testing.T) {
 			want := (&naive{p: p, s: p.Samples(), mode: mode}).run(events)
 			var got []Call
 			stats := run(NewFrames(p), mode, events, func(c *Call) {
-				c.Samples = 0 // the text says nothing of it
+				c.Samples = 0 // not in the rules
 				got = append(got, *c)
 			})
 			sortByOrder(got)
@@ -384,8 +384,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// nested reports whether no two events overlap without nesting. If they do, a call may end before a sample that was
-// processed while it was open.
+// nested reports whether no two events overlap without nesting. Otherwise a call may end before a sample that was processed while
+// it was open.
 func nested(events []Event) bool {
 	for i, a := range events {
 		for _, b := range events[i+1:] {
@@ -418,8 +418,8 @@ func checkLost(t *testing.T, p *v8profile.Profile, stats Stats, calls []Call) {
 	}
 }
 
-// checkRefined holds what the refined rules promise: no call crosses an event, none begins or ends in a garbage collection,
-// each was seen in a sample during it, and every sample outside of garbage collections has calls of all its functions.
+// checkRefined checks the guarantees of the refined rules: no call crosses an event, none begins or ends in a garbage collection,
+// each is on the stack of a sample, and every sample outside garbage collections has calls of all its functions.
 func checkRefined(t *testing.T, p *v8profile.Profile, events []Event, calls []Call) {
 	t.Helper()
 	b := naive{p: p, s: p.Samples()}

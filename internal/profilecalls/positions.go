@@ -7,126 +7,125 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Position is a place in a function at which samples were taken. Line and column count from 1; 0 is unknown.
+// Position is the position of samples in a function. Line and column count from 1; 0 is unknown.
 type Position struct {
 	Line, Column int32
 	Samples      int64
 }
 
-// placedSamples has the places of samples of open calls, in a list for each call that has any. Lists are numbered from 1; 0 is
+// openPositions has the positions of the samples of open calls, in one list for each call. Lists are numbered from 1; 0 is
 // none.
-type placedSamples struct {
-	lists []placeList
+type openPositions struct {
+	lists []positionList
 	free  []int32 // lists of calls that have ended
 }
 
-// placeList has the places of a call: some sorted, with each one once, and then the places of the last samples.
-type placeList struct {
-	places []Position
-	sorted int
+// positionList has the positions of a call: first sorted unique ones, then the latest samples' positions.
+type positionList struct {
+	positions []Position
+	sorted    int
 }
 
-// newPlacedSamples returns nil if the profile does not say where in their functions samples were taken.
-func newPlacedSamples(p *v8profile.Profile) *placedSamples {
+// newOpenPositions returns nil if the profile has no positions.
+func newOpenPositions(p *v8profile.Profile) *openPositions {
 	if !p.HasPositions() {
 		return nil
 	}
-	return &placedSamples{}
+	return &openPositions{}
 }
 
-// minUnsorted is how many places a list has at least before it is sorted.
+// minUnsorted is the minimum number of unsorted positions that cause sorting.
 const minUnsorted = 64
 
-// add adds a place to the list of a call, which may be none, and returns the list.
-func (s *placedSamples) add(list int32, line, column int32) int32 {
+// add adds a position to the list of a call, which may be 0, and returns the list.
+func (s *openPositions) add(list int32, line, column int32) int32 {
 	if list == 0 {
 		if n := len(s.free); n > 0 {
 			list, s.free = s.free[n-1], s.free[:n-1]
 		} else {
-			s.lists = append(s.lists, placeList{})
+			s.lists = append(s.lists, positionList{})
 			list = int32(len(s.lists))
 		}
 	}
 	l := &s.lists[list-1]
-	if n := len(l.places); n > 0 && l.places[n-1].Line == line && l.places[n-1].Column == column {
-		l.places[n-1].Samples++
+	if n := len(l.positions); n > 0 && l.positions[n-1].Line == line && l.positions[n-1].Column == column {
+		l.positions[n-1].Samples++
 		return list
 	}
-	l.places = append(l.places, Position{line, column, 1})
-	// A call of any length takes memory for different places only.
-	if len(l.places) >= 2*l.sorted+minUnsorted {
+	l.positions = append(l.positions, Position{line, column, 1})
+	// Sorting removes duplicates, so memory depends on the number of different positions, not on the length of the call.
+	if len(l.positions) >= 2*l.sorted+minUnsorted {
 		l.sort()
 	}
 	return list
 }
 
-// end returns the places of a call that ends, sorted. They are valid until add is called.
-func (s *placedSamples) end(list int32) []Position {
+// end frees the list of a call that ends and returns its positions, sorted. They are valid until the next call of add.
+func (s *openPositions) end(list int32) []Position {
 	l := &s.lists[list-1]
 	l.sort()
-	places := l.places
-	l.places, l.sorted = l.places[:0], 0
+	positions := l.positions
+	l.positions, l.sorted = l.positions[:0], 0
 	s.free = append(s.free, list)
-	return places
+	return positions
 }
 
-// sort sorts the places and keeps each one once.
-func (l *placeList) sort() {
-	l.places = sortPlaces(l.places)
-	l.sorted = len(l.places)
+func (l *positionList) sort() {
+	l.positions = sortPositions(l.positions)
+	l.sorted = len(l.positions)
 }
 
-// sortPlaces sorts places and keeps each one once.
-func sortPlaces(places []Position) []Position {
-	slices.SortFunc(places, func(a, b Position) int {
+// sortPositions sorts positions and joins equal ones.
+func sortPositions(positions []Position) []Position {
+	slices.SortFunc(positions, func(a, b Position) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	kept := places[:0]
-	for _, f := range places {
-		if n := len(kept); n > 0 && kept[n-1].Line == f.Line && kept[n-1].Column == f.Column {
-			kept[n-1].Samples += f.Samples
+	unique := positions[:0]
+	for _, p := range positions {
+		if n := len(unique); n > 0 && unique[n-1].Line == p.Line && unique[n-1].Column == p.Column {
+			unique[n-1].Samples += p.Samples
 		} else {
-			kept = append(kept, f)
+			unique = append(unique, p)
 		}
 	}
-	return kept
+	return unique
 }
 
-// placeLinks links the samples of a call whose places are known, each to the one before it. A link is the number of a
-// sample and 1, or 0 where there is none.
-type placeLinks struct {
-	samples *v8profile.Samples
-	before  []uint32 // the link of each sample
-	found   []Position
+// positionLinks links each sample with a position to the previous one of its call. A link is 1 + the index of a sample, or 0 for
+// none.
+type positionLinks struct {
+	samples  *v8profile.Samples
+	previous []uint32 // by sample
+	found    []Position
 }
 
-// newPlaceLinks returns nil if the profile does not say where in their functions samples were taken.
-func newPlaceLinks(p *v8profile.Profile) *placeLinks {
+// newPositionLinks returns nil if the profile has no positions.
+func newPositionLinks(p *v8profile.Profile) *positionLinks {
 	if !p.HasPositions() {
 		return nil
 	}
-	return &placeLinks{samples: p.Samples(), before: make([]uint32, p.Len())}
+	return &positionLinks{samples: p.Samples(), previous: make([]uint32, p.Len())}
 }
 
-// known reports whether the place of a sample is known.
-func (s *placeLinks) known(sample int) bool {
+// known reports whether the position of a sample is known.
+func (s *positionLinks) known(sample int) bool {
 	line, column := s.samples.Position(sample)
 	return line != 0 || column != 0
 }
 
-// add appends a sample whose place is known to a call's samples, which end with last, and returns the new last one.
-func (s *placeLinks) add(last uint32, sample int) uint32 {
-	s.before[sample] = last
+// add links a sample to the last sample of its call, and returns its link.
+func (s *positionLinks) add(last uint32, sample int) uint32 {
+	s.previous[sample] = last
 	return uint32(sample) + 1
 }
 
-// positions returns the places of the samples that end with last, sorted. They are valid until it is called again.
-func (s *placeLinks) positions(last uint32) []Position {
+// positions returns the positions of a call, given the link to its last sample, sorted. They are valid until the next call.
+func (s *positionLinks) positions(last uint32) []Position {
 	s.found = s.found[:0]
-	for ; last != 0; last = s.before[last-1] {
+	for ; last != 0; last = s.previous[last-1] {
 		line, column := s.samples.Position(int(last) - 1)
 		s.found = append(s.found, Position{line, column, 1})
 	}
-	s.found = sortPlaces(s.found)
+	s.found = sortPositions(s.found)
 	return s.found
 }

@@ -18,7 +18,7 @@ const placedProfile = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"
 {"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"h"}}],
 "samples":[2,2,3,2,2,2,4],"timeDeltas":[10,10,10,10,10,10,10],"lines":[5,5,9,4,0,5,1],"columns":[1,1,2,7,0,2,1]}`
 
-// callPlaces formats a call and where its samples were taken.
+// callPlaces formats a call and the positions of its samples.
 func callPlaces(p *v8profile.Profile, c *Call) string {
 	line := fmt.Sprintf("%s %d+%d:", p.FunctionOf(c.Node).Name, c.TS/1000, c.Dur/1000)
 	for _, at := range c.Positions {
@@ -27,8 +27,8 @@ func callPlaces(p *v8profile.Profile, c *Call) string {
 	return line
 }
 
-// TestLostPositions holds that the places of samples that are in no call of a function are counted: here, of one of the
-// root, of a garbage collection, and, in a trace, of the first sample of g.
+// TestLostPositions checks that positions of samples outside calls of their function are counted: here of the root, of a garbage
+// collection, and, in a trace, of the first sample of g.
 func TestLostPositions(t *testing.T) {
 	p := readAny(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
 {"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"(garbage collector)"}}],
@@ -47,8 +47,8 @@ func TestLostPositions(t *testing.T) {
 	}
 }
 
-// TestPositions holds that every sample that says where it was taken counts in the call of its innermost function, also
-// if the rules of DevTools drop it, unless there is no such call.
+// TestPositions checks that every sample with a position counts in the call of its innermost function, even if the rules of DevTools
+// drop it, unless there is no such call.
 func TestPositions(t *testing.T) {
 	p := readAny(t, placedProfile)
 	var alone []string
@@ -62,8 +62,8 @@ func TestPositions(t *testing.T) {
 		t.Errorf("alone: -want +got:\n%s", diff)
 	}
 
-	// The samples from 25 to 65 µs are in Layout, below f; f ends with the event around. By the refined rules it ends before the
-	// last event, in which h is on the stack in its place.
+	// The samples from 25 to 65 µs are in Layout, below f; f ends with the enclosing event. With the refined rules it ends before the
+	// last event, where the stack has h instead.
 	events := []Event{
 		{TS: 0, End: 75_000, Class: producers.Invocation},
 		{TS: 25_000, End: 65_000, Class: producers.OtherClass},

@@ -23,13 +23,13 @@ func (b *Builder) beginRefined(ev *Event) {
 	*b.events.Push(end) = class
 }
 
-// collecting reports whether the innermost event is, or lies in, a garbage collection, in which no call begins or ends.
+// collecting reports whether the innermost event is, or is inside, a garbage collection, where no call begins or ends.
 func (b *Builder) collecting() bool {
 	class := b.events.Innermost()
 	return class != nil && class.Collects()
 }
 
-// callers makes the open calls those that an event lies in.
+// callers makes the open calls match those around an event.
 func (b *Builder) callers(ev *Event, end timeline.Nanos) {
 	inside := b.ahead.inside(b.next, end)
 	if ev.TraceID != 0 {
@@ -48,32 +48,33 @@ func (b *Builder) callers(ev *Event, end timeline.Nanos) {
 	case ev.Class == producers.Task || ev.Class == producers.Microtasks:
 		b.truncate(0, ev.TS)
 	case !ev.Class.OnStack() && !b.inInvocation() && len(b.calls) > b.lock():
-		// Only a next sample with the same functions shows that they run around the event.
+		// Only a later sample with the same functions shows that they run around the event.
 		b.keep(b.stackAfter(end), ev.TS)
 	}
 }
 
-// callersSeen is callers for an event during which samples were taken. What called it is on the stack of all of them.
+// callersSeen is callers for an event with samples inside. Its callers are on the stacks of all these samples.
 func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack) {
 	if ev.Class == producers.Task {
 		b.truncate(0, ev.TS)
 		return
 	}
-	around := inside.top
+	outer := inside.top
 	calls := ev.Class == producers.Invocation || ev.Class == producers.Microtasks
-	if calls && !b.inInvocation() && around != noStack && b.frames.height(around) == b.frames.height(inside.first) {
-		around = b.frames.nodes[around].up // the innermost function is what it invoked
+	if calls && !b.inInvocation() && outer != noStack && b.frames.height(outer) == b.frames.height(inside.first) {
+		outer = b.frames.nodes[outer].up // the event invoked the innermost function
 	}
-	b.keep(around, ev.TS)
+	b.keep(outer, ev.TS)
 	callers := inside.top
 	if !ev.Class.Collects() && ev.Class != producers.Engine {
-		// What began and ended in it is on the stack of all of them as well; what is still there after it called it.
+		// Functions that began and ended inside the event may be on all these stacks too; only those that are still there
+		// afterwards are its callers.
 		if !b.inInvocation() && len(b.calls) == 0 {
 			return
 		}
 		height := b.ahead.shared(inside.top, b.stackAfter(end))
 		if ev.Class.Invokes() && height > 0 && height == b.frames.height(inside.first) {
-			height-- // it invoked something
+			height-- // the event invoked the innermost function
 		}
 		callers = b.frames.outer(inside.top, height)
 	}
@@ -94,7 +95,7 @@ func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
 // refinedSample processes a sample by the refined rules.
 func (b *Builder) refinedSample(stack v8profile.NodeIndex, ts timeline.Nanos, collects bool) {
 	if b.collecting() || collects {
-		b.truncate(len(b.calls), ts) // what is open lasts longer
+		b.truncate(len(b.calls), ts) // extend the open calls
 	} else {
 		b.replace(stack, ts, b.next)
 	}
@@ -103,13 +104,13 @@ func (b *Builder) refinedSample(stack v8profile.NodeIndex, ts timeline.Nanos, co
 	}
 }
 
-// keep ends the calls that are not on a stack, as far as no open event holds them.
+// keep ends the calls that are not on a stack and not locked by an open event.
 func (b *Builder) keep(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	b.setStack(stack)
 	b.truncate(b.equalFrom(0, len(b.stack)), ts)
 }
 
-// replace makes the open calls match a stack, unless an open event holds a call that is not on it.
+// replace makes the open calls match a stack, unless an open event locks a call that is not on it.
 func (b *Builder) replace(stack v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	b.setStack(stack)
 	equal := b.equalFrom(0, len(b.stack))

@@ -21,7 +21,7 @@ type traceEvent struct {
 	Args     json.RawMessage
 }
 
-// eventArgs are the places where an event may have its trace id.
+// eventArgs are the positions of the trace id in the arguments of an event.
 type eventArgs struct {
 	BeginData *struct {
 		SampleTraceID uint64 `json:"sampleTraceId"`
@@ -34,14 +34,14 @@ type eventArgs struct {
 
 type threadKey struct{ pid, tid int64 }
 
-// trace is what the tests need of a trace.
+// trace is the part of a trace that the tests need.
 type trace struct {
 	events   map[threadKey][]Event // sorted
 	profiles []*v8profile.Recording
 	problems problem.Log
 }
 
-// nanos converts microseconds; the traces of the tests have whole ones, or fractions with three decimals.
+// nanos converts microseconds, which have at most three decimals in the traces of the tests.
 func nanos(t *testing.T, n json.Number) timeline.Nanos {
 	t.Helper()
 	if n == "" {
@@ -120,7 +120,7 @@ func readTrace(t *testing.T, data []byte) *trace {
 // traceIDOf returns the trace id in the arguments of an event.
 func traceIDOf(raw json.RawMessage) uint64 {
 	var args eventArgs
-	_ = json.Unmarshal(raw, &args) // what is of another type is not a trace id
+	_ = json.Unmarshal(raw, &args) // values of other types are not trace ids
 	switch {
 	case args.BeginData != nil:
 		return args.BeginData.SampleTraceID
@@ -130,7 +130,7 @@ func traceIDOf(raw json.RawMessage) uint64 {
 	return args.Data.SampleTraceID
 }
 
-// chosen returns the profile whose calls a thread has.
+// chosen returns the profile from which the calls of a thread are made.
 func (tr *trace) chosen(pid, tid int64) *v8profile.Recording {
 	for _, r := range tr.profiles {
 		if r.Process == pid && r.Thread == tid && r.Chosen {
@@ -140,7 +140,7 @@ func (tr *trace) chosen(pid, tid int64) *v8profile.Recording {
 	return nil
 }
 
-// calls builds the calls of a thread in the order of their creation.
+// calls builds the calls of a thread, in order of creation.
 func (tr *trace) calls(r *v8profile.Recording, mode Mode) ([]Call, Stats) {
 	var calls []Call
 	b := NewBuilder(NewFrames(r.Profile), mode, func(c *Call) { calls = append(calls, *c) })
@@ -156,7 +156,7 @@ func (tr *trace) calls(r *v8profile.Recording, mode Mode) ([]Call, Stats) {
 	return calls, stats
 }
 
-// sortByOrder brings calls into the order of their creation.
+// sortByOrder sorts calls in order of creation.
 func sortByOrder(calls []Call) {
 	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.Order, b.Order) })
 }

@@ -2,13 +2,12 @@
 // Use of this source code is governed by a BSD-style
 // license that can be found in the LICENSE file.
 
-// Package publicsuffix finds the registrable domain of a host. It is golang.org/x/net/publicsuffix v0.58.0 without its List, which brings
-// net/http and crypto/tls into every program that asks for a domain: in a module of WebAssembly that is a tenth of its size.
-// LICENSE is the original's.
+// Package publicsuffix finds the registrable domain of a host. It is a copy of golang.org/x/net/publicsuffix v0.58.0 without List,
+// which imports net/http and crypto/tls: these are a tenth of a WebAssembly module. LICENSE is the original's.
 //
-// The table in data is made of the Public Suffix List (https://publicsuffix.org/list/public_suffix_list.dat), which is under the Mozilla
-// Public License 2.0 (https://mozilla.org/MPL/2.0/). For a newer one copy list.go (without List), table.go and data of a newer x/net; a test
-// compares the two.
+// The table in data is generated from the Public Suffix List (https://publicsuffix.org/list/public_suffix_list.dat), which is under
+// the Mozilla Public License 2.0 (https://mozilla.org/MPL/2.0/). To update it, copy list.go (without List), table.go and data from a
+// newer x/net; a test compares the two.
 package publicsuffix
 
 import (
@@ -17,7 +16,7 @@ import (
 	"strings"
 )
 
-// Version says which list the table is of.
+// Version is the version of the list.
 const Version = version
 
 // PublicSuffix returns the public suffix of the domain using a copy of the

@@ -7,7 +7,7 @@ import (
 	original "golang.org/x/net/publicsuffix"
 )
 
-// The copy is of the version of x/net that this module uses, and says the same of every rule.
+// The copy has the version of x/net that this module uses, and the same results for every rule.
 func TestSameAsOriginal(t *testing.T) {
 	if Version != original.List.String() {
 		t.Fatalf("the table is of %s, and that of x/net is of %s: copy it, as the package comment says", Version, original.List)
@@ -35,7 +35,7 @@ func TestSameAsOriginal(t *testing.T) {
 	}
 }
 
-// eachName calls fn for the names of the nodes in a range and below.
+// eachName calls fn for the names of the nodes in a range and of their descendants.
 func eachName(lo, hi uint32, above string, fn func(name string)) {
 	for i := lo; i < hi; i++ {
 		name := nodeLabel(i) + above

@@ -8,32 +8,32 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ArgReader encodes values of JSON as arguments.
+// ArgReader encodes JSON values as arguments.
 type ArgReader struct {
-	S   *jsonscan.Scanner // of the values
+	S   *jsonscan.Scanner // reads the values
 	Enc *timeline.ArgsEncoder
-	// MaxDepth is the number of levels to which values are taken apart; those below are kept as text.
+	// MaxDepth is the number of levels that are encoded as structure; deeper values are kept as text.
 	MaxDepth int
-	// BigInts and TooDeep count what was encoded since Reset: integers of more than 64 bits, and values below the last level.
+	// BigInts and TooDeep count since Reset: integers of more than 64 bits, and values below the last level.
 	BigInts, TooDeep int
 
 	keys jsonscan.KeyCache // of members, with their ids in the timeline
 }
 
-// Reset begins the arguments of another event.
+// Reset starts the arguments of another event.
 func (a *ArgReader) Reset() {
 	a.Enc.Reset()
 	a.BigInts, a.TooDeep = 0, 0
 }
 
-// Count counts what is wrong with the arguments. The detail says where keys came twice.
+// Count counts the problems of the arguments. detail locates duplicate keys.
 func (a *ArgReader) Count(log *problem.Log, at problem.Position, detail string) {
 	log.AddN(problem.JSONDuplicateKey, uint64(a.Enc.Duplicates()), at, detail)
 	log.AddN(problem.JSONBigInteger, uint64(a.BigInts), at, "")
 	log.AddN(problem.ArgDepthLimit, uint64(a.TooDeep), at, "")
 }
 
-// Members encodes the members of the outermost object, whose bracket was read.
+// Members encodes the members of the outermost object, after its bracket.
 func (a *ArgReader) Members() {
 	a.keys.Start()
 	for a.nextKey() {
@@ -41,7 +41,7 @@ func (a *ArgReader) Members() {
 	}
 }
 
-// nextKey reads the next key of a dictionary and names the next value by it; false at the end.
+// nextKey reads the next key of a dictionary for the next value; false at the end.
 func (a *ArgReader) nextKey() bool {
 	if id := a.S.CachedKey(&a.keys); id != 0 {
 		a.Enc.KeyWithID(timeline.KeyID(id))
@@ -58,7 +58,8 @@ func (a *ArgReader) nextKey() bool {
 	return true
 }
 
-// Encode encodes a value; kind and text are those that the scanner's Value returned. null is omitted, words that are not JSON are texts.
+// Encode encodes a value; kind and text are results of the scanner's Value. It omits null and encodes words that are
+// not JSON as strings.
 func (a *ArgReader) Encode(kind jsonscan.Kind, text []byte, depth int) {
 	switch kind {
 	case jsonscan.Null:
@@ -92,7 +93,7 @@ func (a *ArgReader) Encode(kind jsonscan.Kind, text []byte, depth int) {
 	}
 }
 
-// EncodeNext reads and encodes a value inside another one.
+// EncodeNext reads and encodes a nested value.
 func (a *ArgReader) EncodeNext(depth int) {
 	if depth <= a.MaxDepth {
 		kind, text := a.S.Value()
@@ -112,8 +113,9 @@ func (a *ArgReader) EncodeNext(depth int) {
 	a.Encode(kind, text, depth)
 }
 
-// EncodeText encodes an array or object as its text: as JSON if it is strictly valid, so that Perfetto can read it,
-// else as a string. Only bytes that are not UTF-8 are replaced; other oddities stay in the text and are not counted.
+// EncodeText encodes an array or object as text: as JSON if it is strictly valid, so that Perfetto can parse it,
+// otherwise as a string. It replaces only bytes that are not UTF-8; other deviations from JSON stay and are not
+// counted.
 func (a *ArgReader) EncodeText(raw []byte) {
 	text := a.S.ValidText(raw)
 	if json.Valid(text) {
@@ -123,7 +125,7 @@ func (a *ArgReader) EncodeText(raw []byte) {
 	a.Enc.String(text)
 }
 
-// EncodeInteger keeps all 64 bits, signed or not, and takes the nearest double beyond them.
+// EncodeInteger keeps all 64 bits, signed or not, and rounds larger numbers to the nearest double.
 func (a *ArgReader) EncodeInteger(text []byte) {
 	if v, ok := jsonscan.Int64(text); ok {
 		a.Enc.Int(v)

@@ -1,5 +1,6 @@
-// Package readers has what the readers of several formats share: options (options.go), tracks for intervals that overlap (lanes.go), records that wait in
-// the order of time (spool.go), and pictures (screenshot.go). Each format has its reader in a package below.
+// Package readers contains code that the readers of several formats share: options (options.go), tracks for overlapping
+// intervals (lanes.go), records to be sorted by time (spool.go), and pictures (screenshot.go). Each format has a reader
+// in a package below.
 package readers
 
 import (
@@ -7,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Lanes are the tracks of intervals of one kind: several of one name and parent, which viewers show as one. They are for readers that know
-// what belongs together better than the order of time does; the engine itself moves to lanes whatever does not nest (timeline.Nest). An interval goes to the first track that is free at its start; a track is made
-// where there is none. Times are of any unit.
+// Lanes are the tracks of intervals of one kind, with the same name and parent, which viewers show as one. They are for
+// readers with better criteria than the order of time; the engine itself moves everything that does not nest to lanes
+// (timeline.Nest). An interval gets the first track that is free at its start, or a new one. Times may have any unit.
 type Lanes[T timeline.Nanos | float64] struct {
 	b      *timeline.Builder
 	parent timeline.TrackID
@@ -19,25 +20,25 @@ type Lanes[T timeline.Nanos | float64] struct {
 	free   collections.Heap[int]
 }
 
-// busy is a track, as its index, and the time from which it is free.
+// busy is the index of a track, and the time at which it becomes free.
 type busy[T timeline.Nanos | float64] struct {
 	end  T
 	lane int
 }
 
-// NewLanes returns a Lanes of tracks below parent. Tracks that are there already come first.
-func NewLanes[T timeline.Nanos | float64](b *timeline.Builder, parent timeline.TrackID, spec timeline.TrackSpec, there ...timeline.TrackID) *Lanes[T] {
-	s := &Lanes[T]{b: b, parent: parent, spec: spec, tracks: there}
+// NewLanes returns Lanes below parent, which use the existing tracks first.
+func NewLanes[T timeline.Nanos | float64](b *timeline.Builder, parent timeline.TrackID, spec timeline.TrackSpec, existing ...timeline.TrackID) *Lanes[T] {
+	s := &Lanes[T]{b: b, parent: parent, spec: spec, tracks: existing}
 	s.busy = collections.NewHeap(func(a, b *busy[T]) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
 	s.free = collections.NewHeap(func(a, b *int) bool { return *a < *b })
-	for i := range there {
+	for i := range existing {
 		s.free.Push(i)
 	}
 	return s
 }
 
-// Take returns the track of an interval and its index among the tracks of the Lanes. Intervals come in the order of their starts. A
-// track is free at the end of its interval.
+// Take returns the track for an interval and its index in the Lanes. Call it in the order of the starts. A track is
+// free again at the end of its interval.
 func (s *Lanes[T]) Take(start, end T) (track timeline.TrackID, lane int) {
 	for s.busy.Len() > 0 && s.busy.Top().end <= start {
 		s.free.Push(s.busy.Pop().lane)
@@ -52,5 +53,5 @@ func (s *Lanes[T]) Take(start, end T) (track timeline.TrackID, lane int) {
 	return s.tracks[lane], lane
 }
 
-// Track returns the track with an index that Take gave.
+// Track returns the track with an index from Take.
 func (s *Lanes[T]) Track(lane int) timeline.TrackID { return s.tracks[lane] }

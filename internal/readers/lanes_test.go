@@ -19,7 +19,7 @@ func newSet(there int) *Lanes[timeline.Nanos] {
 	return NewLanes[timeline.Nanos](b, process, timeline.TrackSpec{Name: "x"}, tracks...)
 }
 
-// Intervals go to the first free track; one that ends frees its track at that time.
+// Intervals go to the first free track; a track is free at the end of its interval.
 func TestTake(t *testing.T) {
 	s := newSet(1)
 	first := s.Track(0)
@@ -36,7 +36,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// No two intervals on a track overlap, and no track is made while another is free.
+// No two intervals on a track overlap, and no track is created while another is free.
 func TestNoOverlap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	s := newSet(0)

@@ -11,39 +11,44 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Options says how a reader reads, as far as readers have the choice in common.
+// Options are the options that readers share.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	// Problems counts bad data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
-	// Args says which arguments of events are kept, by the names that the input gives them. It does not touch what weft adds.
+	// Args selects the arguments of events that are kept, by their names in the input. It does not affect arguments
+	// that weft adds.
 	Args timeline.ArgFilter
-	// Offset is added to all times, before negative ones are dropped. With an offset, times have no clock.
+	// Offset is added to all times, before negative ones are dropped. With an offset, times are on no clock.
 	Offset timeline.Nanos
-	// NoScreenshots leaves the pictures of screenshots out.
+	// NoScreenshots drops the pictures of screenshots.
 	NoScreenshots bool
-	// Memory is the budget of the conversion in bytes, of which what waits to be sorted takes a quarter; 0: timeline.DefaultMemory.
+	// Memory is the budget of the conversion in bytes; records that wait for sorting use a quarter. 0:
+	// timeline.DefaultMemory.
 	Memory int64
-	// TempDir is where temporary files are made; "": the system's directory for them.
+	// TempDir is the folder for temporary files; "": the system's.
 	TempDir string
 
-	// Window is the initial size of the window on the input, and Spool the number of bytes that wait in memory. 0 is what the
-	// reader chooses; other values are for tests.
+	// Window is the initial size of the window on the input, and Spool the number of bytes of waiting records in
+	// memory; 0: the reader's choice. Other values are for tests.
 	Window int
 	Spool  int64
 }
 
-// minSpool is the least memory that is used before something is sorted on disk: it bounds the number of runs.
+// MaxAttribute is the maximum length in bytes of a value that becomes an attribute of the trace.
+const MaxAttribute = 16 << 10
+
+// minSpool is the minimum memory before records are sorted on disk: it limits the number of runs.
 const minSpool = 256 << 10
 
-// Budget returns one of n equal parts of the memory.
+// Budget returns one of n equal shares of the memory.
 func (o *Options) Budget(n int64) int64 {
 	return max(cmp.Or(max(o.Memory, 0), timeline.DefaultMemory)/n, minSpool)
 }
 
-// SpoolSize returns how many bytes of what waits are in memory.
+// SpoolSize returns the number of bytes of waiting records in memory.
 func (o *Options) SpoolSize() int64 { return cmp.Or(o.Spool, o.Budget(4)) }
 
-// Document returns a reader of the JSON in r, which ends with the error of ctx when that is done.
+// Document returns a reader of the JSON in r, which fails with the error of ctx when ctx is done.
 func (o *Options) Document(ctx context.Context, r io.Reader) *jsondoc.Reader {
 	return jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), cmp.Or(o.Window, jsonscan.DefaultWindow)), o.Problems)
 }

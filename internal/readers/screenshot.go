@@ -7,21 +7,21 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ScreenshotName and ScreenshotCategory belong to an event whose picture Perfetto's viewer shows (perfetto.md 11).
+// ScreenshotName and ScreenshotCategory mark events whose pictures Perfetto's viewer shows (perfetto.md 11).
 const (
 	ScreenshotName     = "Screenshot"
 	ScreenshotCategory = "android_screenshot"
 )
 
-// MaxScreenshot is the size of the largest picture that is kept, in bytes.
+// MaxScreenshot is the maximum size of a kept picture in bytes.
 const MaxScreenshot = 16 << 20
 
-// MaxScreenshotText is the length of the base64 of the largest picture, with the head of a data URL.
+// MaxScreenshotText is the maximum length of such a picture as a base64 data URL.
 const MaxScreenshotText = MaxScreenshot/3*4 + 64
 
-// DecodeScreenshot appends the picture that text holds, base64 or a data URL of it, to buf. If it is not a picture that can be shown, the
-// problem says why.
-func DecodeScreenshot(buf, text []byte) (picture []byte, why problem.Kind, ok bool) {
+// DecodeScreenshot appends the picture in text, base64 or a data URL, to buf. If viewers cannot show it, reason is the
+// problem.
+func DecodeScreenshot(buf, text []byte) (picture []byte, reason problem.Kind, ok bool) {
 	if head, data, isURL := bytes.Cut(text, []byte(";base64,")); isURL && bytes.HasPrefix(head, []byte("data:")) {
 		text = data
 	}
@@ -40,8 +40,8 @@ func DecodeScreenshot(buf, text []byte) (picture []byte, why problem.Kind, ok bo
 	return picture, 0, true
 }
 
-// IsJPEG reports whether a picture begins as JPEG does.
+// IsJPEG reports whether a picture starts like JPEG.
 func IsJPEG(picture []byte) bool { return bytes.HasPrefix(picture, []byte{0xff, 0xd8, 0xff}) }
 
-// IsOmitted reports whether the picture of a text is left out rather than kept as text.
-func IsOmitted(why problem.Kind) bool { return why == problem.ScreenshotOmitted }
+// IsOmitted reports whether the text of a picture is dropped rather than kept.
+func IsOmitted(reason problem.Kind) bool { return reason == problem.ScreenshotOmitted }

@@ -14,24 +14,24 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// SpoolForm is how values of type T are written to disk: what extsort.FormOf returns. Make it for a package-level variable.
+// SpoolForm is the encoding of values of type T on disk, from extsort.FormOf. Create it as a package-level variable.
 type SpoolForm[T any] interface {
 	Bytes(v *T) []byte
 	Read(r io.Reader, v *T) error
 }
 
-// Spool sorts values of type T, which has no pointers, and their payloads by time; simultaneous ones come in the order in which they
-// were added. It is for records that can be handed on only when the rest of the input is known. What does not fit in memory is sorted in
-// runs on disk and merged. Values without payload are the business of package extsort.
+// Spool sorts values of type T, which has no pointers, and their payloads by time; simultaneous ones keep the order in
+// which they were added. It is for records that must wait for the rest of the input. What does not fit in memory is
+// sorted in runs on disk and merged. For values without payload, use package extsort.
 type Spool[T any] struct {
-	limit  int64 // bytes to hold
+	limit  int64 // bytes in memory
 	dir    string
 	form   SpoolForm[T]
 	timeOf func(v *T) int64
 
 	items    collections.List[item[T]]
 	chunks   [][]byte // of payloads
-	held     int64    // bytes of items and chunks
+	size     int64    // bytes of items and chunks
 	last     int64
 	unsorted bool // an item is earlier than the one before
 	keys     collections.RadixOrder
@@ -40,20 +40,21 @@ type Spool[T any] struct {
 	runs []run
 }
 
-// item is a value with the place of its payload.
+// item is a value with the position of its payload.
 type item[T any] struct {
 	value T
-	at    uint64 // chunk and place in it
+	at    uint64 // chunk and offset in it
 	size  uint32
 }
 
-// run is a sorted sequence of values with their payloads on disk.
+// run locates a sorted sequence of values and payloads on disk.
 type run struct{ start, size int64 }
 
-// chunkSize is the size of chunks of payloads; a larger payload has a chunk of its own.
+// chunkSize is the size of chunks of payloads; a larger payload has a separate chunk.
 const chunkSize = 1 << 18
 
-// NewSpool returns a Spool that holds up to limit bytes before it writes a run to a temporary file in dir ("" for the system's directory).
+// NewSpool returns a Spool that keeps up to limit bytes in memory before it writes a run to a temporary file in dir
+// ("": the system's directory).
 func NewSpool[T any](limit int64, dir string, form SpoolForm[T], timeOf func(v *T) int64) *Spool[T] {
 	return &Spool[T]{limit: limit, dir: dir, form: form, timeOf: timeOf}
 }
@@ -64,7 +65,7 @@ func (s *Spool[T]) Add(v *T, payload []byte) error {
 	if last < 0 || len(s.chunks[last])+len(payload) > cap(s.chunks[last]) {
 		s.chunks = append(s.chunks, make([]byte, 0, max(min(chunkSize, s.limit/4), int64(len(payload)))))
 		last++
-		s.held += int64(cap(s.chunks[last]))
+		s.size += int64(cap(s.chunks[last]))
 	}
 	chunk := s.chunks[last]
 	it := item[T]{value: *v, at: uint64(last)<<32 | uint64(len(chunk)), size: uint32(len(payload))}
@@ -73,7 +74,7 @@ func (s *Spool[T]) Add(v *T, payload []byte) error {
 	s.unsorted = s.unsorted || s.items.Len() > 0 && ts < s.last
 	s.last = ts
 	s.items.Append(it)
-	if s.held += int64(unsafe.Sizeof(it)); s.held+s.sortSize() >= s.limit {
+	if s.size += int64(unsafe.Sizeof(it)); s.size+s.sortSize() >= s.limit {
 		return s.spill()
 	}
 	return nil
@@ -82,7 +83,7 @@ func (s *Spool[T]) Add(v *T, payload []byte) error {
 // Held returns the number of values in memory.
 func (s *Spool[T]) Held() int { return s.items.Len() }
 
-// sortSize is the memory that sorting the held values takes.
+// sortSize returns the memory for sorting the values in memory.
 func (s *Spool[T]) sortSize() int64 {
 	if !s.unsorted {
 		return 0
@@ -90,7 +91,7 @@ func (s *Spool[T]) sortSize() int64 {
 	return int64(s.items.Len()) * (collections.RadixKeySize + 4)
 }
 
-// order returns the places of the held values in the order of time; nil if they are already sorted.
+// order returns the indexes of the values in memory in the order of time, or nil if they are sorted.
 func (s *Spool[T]) order() []int32 {
 	if !s.unsorted {
 		return nil
@@ -116,7 +117,7 @@ func (s *Spool[T]) order() []int32 {
 	return order
 }
 
-// eachHeld calls fn with the held values in the order of time.
+// eachHeld calls fn with the values in memory in the order of time.
 func (s *Spool[T]) eachHeld(fn func(v *T, payload []byte) error) error {
 	order := s.order()
 	for i := range s.items.Len() {
@@ -132,7 +133,7 @@ func (s *Spool[T]) eachHeld(fn func(v *T, payload []byte) error) error {
 	return nil
 }
 
-// spill writes the held values to disk.
+// spill writes the values in memory to disk.
 func (s *Spool[T]) spill() error {
 	if s.items.Len() == 0 {
 		return nil
@@ -150,11 +151,11 @@ func (s *Spool[T]) spill() error {
 	}
 	s.runs = append(s.runs, run{start, s.file.Size() - start})
 	s.items.Truncate(0)
-	s.chunks = slices.Delete(s.chunks, 1, len(s.chunks)) // there is one, or nothing was held
-	s.held, s.unsorted = 0, false
+	s.chunks = slices.Delete(s.chunks, 1, len(s.chunks)) // there is at least one, because there are items
+	s.size, s.unsorted = 0, false
 	for i := range s.chunks {
 		s.chunks[i] = s.chunks[i][:0]
-		s.held += int64(cap(s.chunks[i]))
+		s.size += int64(cap(s.chunks[i]))
 	}
 	return nil
 }
@@ -172,7 +173,8 @@ func (s *Spool[T]) write(v *T, payload []byte) error {
 	return err
 }
 
-// Each calls fn with all values in the order of time. Both arguments are valid during the call. Nothing may be added any more.
+// Each calls fn with all values in the order of time. Both arguments are valid during the call. Do not call Add after
+// it.
 func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	if len(s.runs) == 0 {
 		return s.eachHeld(fn)
@@ -214,14 +216,14 @@ func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	return nil
 }
 
-// comesFirst orders runs by their next values; at equal times the earlier run comes first.
+// comesFirst orders runs by their next values; at equal times by age.
 func (s *Spool[T]) comesFirst(a, b **mergeHead[T]) bool {
 	return cmp.Or(cmp.Compare(s.timeOf(&(*a).value), s.timeOf(&(*b).value)), cmp.Compare((*a).run, (*b).run)) < 0
 }
 
-// free frees what is held.
+// free frees the memory.
 func (s *Spool[T]) free() {
-	s.items, s.chunks, s.keys, s.held = collections.List[item[T]]{}, nil, collections.RadixOrder{}, 0
+	s.items, s.chunks, s.keys, s.size = collections.List[item[T]]{}, nil, collections.RadixOrder{}, 0
 }
 
 // Close removes the temporary file.
@@ -244,7 +246,7 @@ type mergeHead[T any] struct {
 	payload []byte
 }
 
-// next reads the next value; false if there is none.
+// next reads the next value; false at the end.
 func (h *mergeHead[T]) next() (bool, error) {
 	if err := h.form.Read(h.r, &h.value); errors.Is(err, io.EOF) {
 		return false, nil

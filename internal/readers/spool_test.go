@@ -29,7 +29,7 @@ func newSpool(tb testing.TB, limit int64) *Spool[value] {
 	return s
 }
 
-// Values come with their payloads in the order of time, simultaneous ones as they were added, from memory and from disk.
+// Values are returned with their payloads in the order of time, simultaneous ones as added, from memory and disk.
 func TestOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int64{1, 5_000, 100_000, 1 << 30} {
@@ -44,7 +44,7 @@ func TestOrder(t *testing.T) {
 				}
 			}
 			if spilled := s.Held() < len(want); spilled != (limit < 1<<30) {
-				t.Errorf("limit %d: %d values are held", limit, s.Held())
+				t.Errorf("limit %d: %d values are in memory", limit, s.Held())
 			}
 			slices.SortStableFunc(want, func(a, b value) int { return cmp.Compare(a.ts, b.ts) })
 			i := 0

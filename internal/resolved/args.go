@@ -10,9 +10,8 @@ import (
 // DidNotEndKey is the member of the argument weft that marks a slice without an end in the input.
 const DidNotEndKey = "did_not_end"
 
-// Args returns the arguments of an event in their order. For a slice, the end's replace the start's with the same key, in their
-// place, or come after them. What did not end has a mark in its argument weft, unless the input has a member of that
-// name.
+// Args returns the arguments of an event in order. For a slice, arguments of the end replace start arguments with the same
+// key; others follow. A slice without an end has a mark in its argument "weft", unless the input has a member of that name.
 func (r *Row) Args() iter.Seq[timeline.Arg] {
 	if len(r.EndArgs) > 0 {
 		return r.merged
@@ -35,12 +34,12 @@ func (r *Row) HasArgs() bool {
 	return false
 }
 
-// withDidNotEnd gives the arguments of a slice that did not end.
+// withDidNotEnd yields the arguments of a slice without an end.
 func (r *Row) withDidNotEnd(yield func(timeline.Arg) bool) {
-	said := false
+	marked := false
 	for arg := range r.tl.ArgList(r.Item.Args) {
-		if arg.Kind == timeline.ArgDict && string(arg.Key) == timeline.OwnArgs && !said {
-			if said = true; !r.has(arg, DidNotEndKey) {
+		if arg.Kind == timeline.ArgDict && string(arg.Key) == timeline.OwnArgs && !marked {
+			if marked = true; !r.has(arg, DidNotEndKey) {
 				arg = arg.WithTrue(DidNotEndKey)
 			}
 		}
@@ -48,7 +47,7 @@ func (r *Row) withDidNotEnd(yield func(timeline.Arg) bool) {
 			return
 		}
 	}
-	if !said {
+	if !marked {
 		weft := timeline.Arg{Key: []byte(timeline.OwnArgs), Kind: timeline.ArgDict}
 		yield(weft.WithTrue(DidNotEndKey))
 	}
@@ -63,7 +62,7 @@ func (r *Row) has(dict timeline.Arg, key string) bool {
 	return false
 }
 
-// merged yields the arguments of the start of a slice, and in their place or after them the arguments of its end.
+// merged yields the arguments of a slice with arguments at its end.
 func (r *Row) merged(yield func(timeline.Arg) bool) {
 	r.endArgs, r.endUsed = r.endArgs[:0], r.endUsed[:0]
 	for arg := range r.tl.ArgList(r.EndArgs) {

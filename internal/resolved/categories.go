@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Categories gives the categories of a list as written in the input: "a, b". Empty ones do not count.
+// Categories yields the nonempty categories of a list in the form of the input: "a, b".
 func Categories(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for category := range bytes.SplitSeq(list, []byte(",")) {

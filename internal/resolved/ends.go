@@ -9,24 +9,24 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sliceEnds holds the data of the ends of slices: CPU times and arguments. They come later than the starts that they belong to, so
-// one pass collects them and the walk reads them in the order of the starts. The zero sliceEnds is empty.
+// sliceEnds has the data of the ends of slices: CPU times and arguments. Ends follow their starts in the timeline, so one pass
+// collects them, and the walk reads them in the order of the starts. The zero sliceEnds is empty.
 type sliceEnds struct {
 	ends *extsort.Sorter[sliceEnd] // nil: none
 	args *extsort.File             // nil if no end has arguments
 
 	next    sliceEnd // read ahead
 	more    bool
-	pending map[uint64]sliceEnd // of slices at time that another one has overtaken
+	pending map[uint64]sliceEnd // ends that were skipped at the current time
 	time    timeline.Nanos
 	buf     []byte
 }
 
-// sliceEnd is what the end of one slice brings.
+// sliceEnd is the data of the end of one slice.
 type sliceEnd struct {
-	slice    uint64         // its ordinal
+	slice    uint64         // ordinal of the slice
 	cpuTime  timeline.Nanos // at the end; NoTime if unknown
-	argsAt   int64          // in sliceEnds.args
+	argsAt   int64          // offset in sliceEnds.args
 	argsSize int64
 }
 
@@ -35,9 +35,8 @@ var bySlice = extsort.Order[sliceEnd]{
 	Key:     func(e *sliceEnd) uint64 { return e.slice },
 }
 
-// takeEnds gives ends that are read from the first slice on to one walk. A walk inside that one does not find them and collects
-// its own.
-func (r *Reader) takeEnds(ctx context.Context) (*sliceEnds, error) {
+// acquireEnds returns ends, positioned at the first slice, for the exclusive use of one walk. A nested walk collects its own.
+func (r *Reader) acquireEnds(ctx context.Context) (*sliceEnds, error) {
 	s := r.ends
 	if s == nil {
 		return collectEnds(ctx, r.tl)
@@ -49,10 +48,10 @@ func (r *Reader) takeEnds(ctx context.Context) (*sliceEnds, error) {
 	return s, nil
 }
 
-// putEnds keeps the ends of a walk that is over for the next one.
-func (r *Reader) putEnds(s *sliceEnds) {
+// releaseEnds stores the ends of a finished walk for the next one.
+func (r *Reader) releaseEnds(s *sliceEnds) {
 	if r.ends != nil || r.closed {
-		_ = s.close() // they were read, so nothing is lost
+		_ = s.close() // the data was read, so an error does not matter
 		return
 	}
 	r.ends = s
@@ -96,7 +95,7 @@ func (s *sliceEnds) add(end *timeline.SliceEnd, dir string) error {
 	return s.ends.Add(e)
 }
 
-// read reads the next end ahead.
+// read reads the next end.
 func (s *sliceEnds) read() (err error) {
 	s.more, err = s.ends.Next(&s.next)
 	return err
@@ -113,8 +112,7 @@ func (s *sliceEnds) rewind() error {
 	return s.read()
 }
 
-// find finds the end of a slice. Slices come in the order of their ordinals, but for those that a flow pulls forward among the
-// slices of one time.
+// find returns the end of a slice. Slices are requested in ordinal order, except that a flow may reorder slices with equal times.
 func (s *sliceEnds) find(it *timeline.Item) (end sliceEnd, ok bool, err error) {
 	if it.TS != s.time {
 		clear(s.pending)
@@ -136,7 +134,7 @@ func (s *sliceEnds) find(it *timeline.Item) (end sliceEnd, ok bool, err error) {
 	return end, ok, nil
 }
 
-// apply gives a slice what its end brings.
+// apply adds the data of the end of a slice to its row.
 func (s *sliceEnds) apply(row *Row) error {
 	if s.ends == nil || row.Item.Added {
 		return nil

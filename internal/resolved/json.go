@@ -10,11 +10,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxJSONDepth is more than any reader keeps as structure (chrome-json.md 3).
+// maxJSONDepth exceeds the nesting that any reader preserves (chrome-json.md 3).
 const maxJSONDepth = 1000
 
-// AppendArgs appends the arguments of an event as a JSON object: 64-bit integers as numbers, addresses as texts of hexadecimal
-// digits, what the input has as JSON as it is.
+// AppendArgs appends the arguments of an event as a JSON object: 64-bit integers as numbers, addresses as hexadecimal strings,
+// raw JSON of the input unchanged.
 func (r *Row) AppendArgs(b []byte) []byte { return appendArgs(b, r.tl, r.Args()) }
 
 // AppendArgs is Row.AppendArgs for arguments of an event that is not a row.
@@ -81,11 +81,8 @@ func appendMembers(b []byte, tl *timeline.Timeline, list *timeline.Arg, depth in
 	return append(b, closing)
 }
 
-// AppendRawJSON appends JSON text of an input as one line, and what is not JSON as a JSON string.
+// AppendRawJSON appends JSON text of an input on one line; invalid JSON becomes a string.
 func AppendRawJSON(b, text []byte) []byte {
-	if !json.Valid(text) {
-		return jsonscan.AppendString(b, text)
-	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
 		return jsonscan.AppendString(b, text)

@@ -2,11 +2,11 @@ package resolved
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// TrackNumbers numbers the tracks of a timeline and their lanes, as package trace does: the tracks come first, under their own ids, then
+// TrackNumbers numbers the tracks of a timeline and their lanes, as package trace does: first the tracks, by their ids, then
 // the lanes of each.
 type TrackNumbers struct {
 	first []uint32 // by track: the number of its first lane
-	from  []uint32 // by track: which lane that is, 0 or 1; from 1 on, the track itself is lane 0
+	from  []uint32 // by track: its first lane, 0 or 1; if it is 1, the track itself is lane 0
 }
 
 // NumberTracks numbers the tracks of a timeline.

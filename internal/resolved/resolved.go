@@ -1,8 +1,8 @@
-// Package resolved makes events that are complete in themselves of what a walk over a timeline gives: a slice once, at its start,
-// with what its end brings; with its place in the nesting, its track as names and ids, its flows as arrows between events, and a
-// number that is the same whoever asks. trace.Events, the streams of package eventstream and weft export are made of its rows.
+// Package resolved turns the items of a walk over a timeline into self-contained events. Each slice is one event, at its start,
+// including the data of its end. Events have their position in the nesting, the names and ids of their track, arrows from
+// and to other events, and stable numbers. trace.Events, the streams of package eventstream and weft export use its rows.
 //
-// What does not live here: any form in which events are written, and what selects them (package selection).
+// What does not live here: output formats of events, and how they are selected (package selection).
 package resolved
 
 import (
@@ -13,15 +13,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Kind says what an event is, numbered as in weft.v1.
+// Kind is the kind of an event, numbered as in weft.v1.
 type Kind uint8
 
-// The kinds of events.
 const (
 	Slice   Kind = iota + 1 // an interval
 	Instant                 // a point in time
-	Counter                 // a counter has a value
-	Sample                  // a call stack was seen
+	Counter                 // a value of a counter
+	Sample                  // a call stack at a point in time
 )
 
 // KindCount is the number of kinds; kinds count from 1.
@@ -45,46 +44,44 @@ func ParseKind(name string) (Kind, bool) {
 	return Kind(max(i, 0)), i > 0
 }
 
-// Row is one event. It and all that it points to are valid during the call that gets it.
+// Row is one event. It and all data that it refers to are only valid during the callback.
 type Row struct {
 	Kind Kind
-	// Item is the event as the walk gives it: its times (Dur is timeline.NoTime for a slice that never ends), name, category,
-	// value, stack and place in the input, and the arguments and the CPU time of its start.
+	// Item is the item of the walk: times (Dur is timeline.NoTime for a slice without an end), name, category, value, stack,
+	// position in the input, and the arguments and the CPU time of the start.
 	Item *timeline.Item
 
-	// ID is the number of the event, from 1 on: slices, instants and counter values are numbered in the order of the walk. Samples
-	// are numbered after everything else, in their order, and what attribution added after these.
+	// ID is the number of the event, from 1. Slices, instants and counter values are numbered in the order of the walk; then
+	// samples, in their order; then events that attribution has added.
 	ID     uint64
-	Parent uint64 // ID of the slice around the event on its track; 0: there is none
-	Depth  int    // the number of slices around the event on its track
+	Parent uint64 // ID of the enclosing slice on its track; 0: none
+	Depth  int    // number of enclosing slices on its track
 
-	// Track is the track of the event.
 	Track *Track
 
-	// EndArgs are the arguments of the end of a slice: they replace the arguments of Item with the same key. Args gives
-	// both together.
+	// EndArgs are the arguments of the end of a slice. They replace arguments of Item with the same key; Args merges both.
 	EndArgs timeline.Args
 	// ThreadDuration is the CPU time that the thread used during a slice.
 	ThreadDuration timeline.CPUTime
 
-	FlowsIn  []FlowIn // the arrows that lead to the event
-	FlowsOut []uint64 // the ids of the flows that lead on from it
+	FlowsIn  []FlowIn // incoming arrows
+	FlowsOut []uint64 // ids of the flows that continue from the event
 
-	Contexts []Context // in effect when the event began, if Options asks for them
+	Contexts []Context // in effect at the start of the event, if Options.Contexts is set
 
 	tl *timeline.Timeline
 
-	endArgs []timeline.Arg // for Args
+	endArgs []timeline.Arg // buffers of Args
 	endUsed []bool
 }
 
-// FlowIn is an arrow that leads to an event.
+// FlowIn is an incoming arrow.
 type FlowIn struct {
 	ID   uint64 // of the flow
-	From uint64 // ID of the row from which it comes; that row came before, unless flows lead in a circle at one time
+	From uint64 // ID of the row where the arrow starts, which is an earlier row unless simultaneous events form a cycle
 }
 
-// Via says how a context came to an event, numbered as in weft.v1: 1 is "explicit".
+// Via is the source of a context of an event, numbered as in weft.v1: 1 is "explicit".
 type Via uint8
 
 var viaNames = [...]string{"", "explicit", "args", "async", "flow", "request", "isolate", "descendants"}
@@ -92,7 +89,7 @@ var viaNames = [...]string{"", "explicit", "args", "async", "flow", "request", "
 // ParseVia returns the Via with a name; 0 if there is none.
 func ParseVia(name string) Via { return Via(max(slices.Index(viaNames[:], name), 0)) }
 
-// String returns the name, as attribution.Via has it.
+// String returns the same name as attribution.Via.
 func (v Via) String() string {
 	if int(v) < len(viaNames) {
 		return viaNames[v]
@@ -100,33 +97,33 @@ func (v Via) String() string {
 	return "via " + strconv.Itoa(int(v))
 }
 
-// Context is for whom an event worked, as attribution.Context has it.
+// Context is a context for which an event worked, see attribution.Context.
 type Context struct {
 	Type       string
 	ID         string // scope/id, with @pid if it is local; "" if several apply and have no common ancestor
 	Name       string
 	Via        Via
-	Hops       int      // the number of arrows over which it came
-	Candidates []string // the identities that applied at one level, if there was more than one
+	Hops       int      // number of flow arrows along which it was propagated
+	Candidates []string // the identities to choose from, if there were several
 }
 
-// Options say which events a walk gives and what is known of them. They change no event.
+// Options select events and their data.
 type Options struct {
 	Kinds    []Kind                                  // nil: all
 	Selected func(*timeline.Item) bool               // nil: everything
-	Contexts func(ordinal uint64) ([]Context, error) // of slices and instants; nil: rows have none
-	NoPlaces bool                                    // rows do not say where events are in the input
+	Contexts func(ordinal uint64) ([]Context, error) // contexts of slices and instants; nil: rows have none
+	NoPlaces bool                                    // omit the positions of events in the input
 }
 
-// Reader gives the rows of a timeline. What it finds out about the ends of slices is kept for the next walk. It is not safe for
-// concurrent use, but a walk may run inside another one.
+// Reader returns the rows of a timeline. It caches the data of the ends of slices for the next walk. It is not safe for
+// concurrent use, but walks may be nested.
 type Reader struct {
 	tl     *timeline.Timeline
-	ends   *sliceEnds // nil until they are collected, and while a walk reads them
+	ends   *sliceEnds // nil until they are collected, and while a walk uses them
 	closed bool
 }
 
-// NewReader returns a reader of a timeline that is nested and has its flows.
+// NewReader returns a reader of a nested timeline with resolved flows.
 func NewReader(tl *timeline.Timeline) *Reader { return &Reader{tl: tl} }
 
 // Close removes temporary files, but does not close the timeline.
@@ -140,17 +137,17 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// Walk calls fn for the events that opts select, in the order of timeline.Walk, and returns how many it left out. An error of fn
-// ends the walk and is returned.
-func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (leftOut uint64, err error) {
+// Walk calls fn for the events that opts select, in the order of timeline.Walk, and returns the number of other events. An error
+// of fn ends the walk and is returned.
+func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (skipped uint64, err error) {
 	if err := r.tl.NumberEvents(ctx); err != nil {
 		return 0, err
 	}
-	ends, err := r.takeEnds(ctx)
+	ends, err := r.acquireEnds(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer r.putEnds(ends)
+	defer r.releaseEnds(ends)
 	w := walk{tl: r.tl, ends: ends, tracks: newTracks(r.tl), opts: opts, row: Row{tl: r.tl}, fn: fn}
 	for kind := range w.wanted {
 		w.wanted[kind] = opts.Kinds == nil || slices.Contains(opts.Kinds, Kind(kind))
@@ -158,18 +155,18 @@ func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (l
 	w.nextSample = r.tl.EventCount() + 1
 	w.nextAdded = w.nextSample + uint64(r.tl.Totals().Samples)
 	err = timeline.WalkNested(ctx, r.tl, w.item)
-	return w.leftOut, err
+	return w.skipped, err
 }
 
-// walk makes rows of items.
+// walk makes rows from items.
 type walk struct {
 	tl         *timeline.Timeline
 	ends       *sliceEnds
 	tracks     *tracks
 	opts       Options
 	wanted     [KindCount + 1]bool // by Kind
-	leftOut    uint64
-	last       uint64 // ID of the last event that is neither a sample nor of an overlay: timeline.EventID, without asking for it
+	skipped    uint64
+	last       uint64 // ID of the last event that is neither a sample nor of an overlay; equals timeline.EventID, which is slower
 	nextSample uint64 // ID of the next sample
 	nextAdded  uint64 // ID of the next event of an overlay
 	row        Row
@@ -186,7 +183,7 @@ func (w *walk) item(it *timeline.Item, open *timeline.OpenSlices[uint64]) error 
 		*open.Innermost() = id
 	}
 	if !w.wanted[kind] || w.opts.Selected != nil && !w.opts.Selected(it) {
-		w.leftOut++
+		w.skipped++
 		return nil
 	}
 	row := &w.row
@@ -202,7 +199,7 @@ func (w *walk) item(it *timeline.Item, open *timeline.OpenSlices[uint64]) error 
 	return w.fn(row)
 }
 
-// attach gives a row what is known of it elsewhere.
+// attach adds the data of the slice end, flows and contexts to a row.
 func (w *walk) attach(row *Row) (err error) {
 	if row.Kind == Slice {
 		if err := w.ends.apply(row); err != nil {
@@ -234,7 +231,7 @@ func (w *walk) number(it *timeline.Item) uint64 {
 	return w.last
 }
 
-// setFlows makes arrows of the flows of an event.
+// setFlows sets the arrows of an event.
 func (r *Row) setFlows(flows []timeline.FlowRef) {
 	r.FlowsIn, r.FlowsOut = r.FlowsIn[:0], r.FlowsOut[:0]
 	for i := range flows {

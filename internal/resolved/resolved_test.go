@@ -14,13 +14,13 @@ import (
 	"github.com/weft-trace/weft/internal/tracetext"
 )
 
-// eachRecording runs a test with each recording that can be read.
+// eachRecording runs a test with each readable recording.
 func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline)) {
 	for _, f := range recording.In(t, ".") {
 		t.Run(f.Name, func(t *testing.T) {
 			tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, f.Path)), convert.Options{TempDir: t.TempDir()})
 			if err != nil {
-				t.Skip(err) // some are damaged beyond reading
+				t.Skip(err) // some are unreadable
 			}
 			defer tr.Close()
 			test(t, timeline.Of(tr))
@@ -28,7 +28,7 @@ func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline))
 	}
 }
 
-// walk collects what a function makes of the rows.
+// walk collects the results of a function for all rows.
 func walk[T any](t *testing.T, tl *timeline.Timeline, opts resolved.Options, of func(*resolved.Row) T) (all []T, leftOut uint64) {
 	t.Helper()
 	r := resolved.NewReader(tl)
@@ -43,7 +43,7 @@ func walk[T any](t *testing.T, tl *timeline.Timeline, opts resolved.Options, of 
 	return all, leftOut
 }
 
-// event is what the tests compare of a row.
+// event is the part of a row that the tests compare.
 type event struct {
 	kind         resolved.Kind
 	id, parent   uint64
@@ -67,8 +67,8 @@ func eventOf(row *resolved.Row) event {
 	return e
 }
 
-// Every event has an id of its own; ids of samples follow all others; a parent comes before its children and lies
-// around them; arrows come from events; all events of the trace are there.
+// Every event has a unique id; ids of samples follow all others; a parent precedes and encloses its children; arrows come from
+// events; all events of the trace are present.
 func TestRows(t *testing.T) {
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
 		rows, leftOut := walk(t, tl, resolved.Options{}, eventOf)
@@ -117,7 +117,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// What is selected is the same as without selection, and the rest is counted.
+// Selected events are the same as without selection, and the others are counted.
 func TestOptions(t *testing.T) {
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
 		all, _ := walk(t, tl, resolved.Options{}, eventOf)
@@ -137,10 +137,10 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// ends are what the end events of slices bring, by the ordinals of the slices, as a walk finds them.
+// ends returns the data of the end events of slices, by ordinal, as a walk finds them.
 func ends(t *testing.T, tl *timeline.Timeline) map[uint64]string {
 	found := map[uint64]string{}
-	begins := map[uint64]bool{} // of slices that came whole
+	begins := map[uint64]bool{} // slices without an end event
 	err := tl.Walk(t.Context(), func(it *timeline.Item) error {
 		switch at, ok := it.ThreadTime.Nanos(); {
 		case it.Kind == timeline.ItemBegin && it.Complete:
@@ -156,7 +156,7 @@ func ends(t *testing.T, tl *timeline.Timeline) map[uint64]string {
 	return found
 }
 
-// The pass over the ends finds what a walk finds.
+// The pass over the ends finds the same data as a walk.
 func TestSliceEnds(t *testing.T) {
 	any := 0
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
@@ -182,7 +182,7 @@ func TestSliceEnds(t *testing.T) {
 	}
 }
 
-// open makes a timeline of its text form.
+// open makes a timeline from its text form.
 func open(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir()})
@@ -200,7 +200,7 @@ func open(t *testing.T, text string) *timeline.Timeline {
 	return tl
 }
 
-// A walk inside a walk has the same ends.
+// A nested walk has the same ends.
 func TestWalkInsideWalk(t *testing.T) {
 	tl := open(t, "B 1/1 a 0 args=a:0,b:1\nX 1/1 b 1 1\nE 1/1 a 5 args=b:2,c:3")
 	r := resolved.NewReader(tl)

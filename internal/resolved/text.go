@@ -2,18 +2,18 @@ package resolved
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// TrackText returns the names of the tracks from the process down to a lane of a track, with the ids that the input has:
-// "Renderer [pid 7] / main [tid 9]". It is for people; Track has the names one by one.
+// TrackText returns the names of the tracks from the process down to a lane of a track, with the ids in the input:
+// "Renderer [pid 7] / main [tid 9]". Track has the names separately.
 func TrackText(tl *timeline.Timeline, id timeline.TrackID, lane uint32) (text string) {
 	if lane > 0 && tl.TrackKind(id) == timeline.ThreadTrack && tl.FirstLane(id) > 0 {
-		text = timeline.RoleLane.String() // as in the output; the lanes of other tracks have their name
+		text = timeline.RoleLane.String() // as in the output; lanes of other tracks have the name of the track
 	}
 	for range maxTrackDepth {
 		if id == 0 {
 			break
 		}
 		track := tl.Track(id)
-		if tl.Role(id) != timeline.RoleStream { // that has the name of its thread
+		if tl.Role(id) != timeline.RoleStream { // a stream has the name of its thread
 			if text != "" {
 				text = " / " + text
 			}
@@ -24,7 +24,7 @@ func TrackText(tl *timeline.Timeline, id timeline.TrackID, lane uint32) (text st
 	return text
 }
 
-// AppendStackText appends the names of the functions of a call stack, the outermost first, with semicolons between them.
+// AppendStackText appends the function names of a call stack, outermost first, separated by semicolons.
 func AppendStackText(b []byte, tl *timeline.Timeline, id timeline.CallstackID) []byte {
 	for i, frame := range tl.Callstack(id) {
 		if i > 0 {

@@ -6,29 +6,29 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Track is where an event is: a track, or a lane of one.
+// Track is a track, or a lane of one.
 type Track struct {
-	// Path are the names of the tracks from the process down to the track. A process or thread without a name has an empty one.
+	// Path has the names of the tracks from the process down to the track; "" for a process or thread without a name.
 	Path []string
 
-	PID, TID                int64 // of the process and the thread that the track is or belongs to
-	HasPID, HasTID          bool  // there are such
+	PID, TID                int64 // of the process and thread of the track
+	HasPID, HasTID          bool  // the track has a process, a thread
 	MadeUp                  uint8 // MadeUpPID, MadeUpTID
 	ProcessName, ThreadName string
 
 	AsyncID, AsyncScope string // of an asynchronous track
 	Lane                uint32
 
-	Encoded [2][]byte // for what encodes rows: the track in its form. nil at first
+	Encoded [2][]byte // cache for encoders of rows; initially nil
 }
 
-// Which ids the input does not have as numbers, numbered as in weft.v1.
+// Flags for ids that are not numbers in the input, so that weft made up numbers; as in weft.v1.
 const (
 	MadeUpPID = 1 << iota
 	MadeUpTID
 )
 
-// Input returns the ids that the input has; 0 for those that weft made up.
+// Input returns the ids in the input; 0 for those that weft made up.
 func (t *Track) Input() (pid, tid int64) {
 	if pid, tid = t.PID, t.TID; t.MadeUp&MadeUpPID != 0 {
 		pid = 0
@@ -39,7 +39,7 @@ func (t *Track) Input() (pid, tid int64) {
 	return pid, tid
 }
 
-// maxTrackDepth bounds the way from a track to the root, whatever the timeline says.
+// maxTrackDepth bounds the number of parents of a track.
 const maxTrackDepth = 100
 
 // DescribeTrack describes a track of a timeline, not one of its lanes.
@@ -69,7 +69,7 @@ func DescribeTrack(tl *timeline.Timeline, id timeline.TrackID) *Track {
 	return t
 }
 
-// number returns the number of a process or thread: the input's if it has one, otherwise the output's.
+// number returns the number of a process or thread in the input, otherwise the one in the output.
 func number(input timeline.InputID, output int64, flag, madeUp uint8) (int64, uint8) {
 	if input.Text == "" {
 		return input.Num, madeUp &^ flag
@@ -77,15 +77,15 @@ func number(input timeline.InputID, output int64, flag, madeUp uint8) (int64, ui
 	return output, madeUp | flag
 }
 
-// maxTracks is how many descriptions of tracks are kept: asynchronous ids make millions.
+// maxTracks bounds the cache of track descriptions: asynchronous ids can make millions of tracks.
 const maxTracks = 1 << 14
 
-// tracks describes tracks and lanes. What it returns is valid until the next call.
+// tracks describes tracks and lanes. Results are valid until the next call.
 type tracks struct {
 	tl    *timeline.Timeline
-	byID  []*Track // lane 0 of each track; nil: not described
+	byID  []*Track // cache for lane 0 of each track
 	lanes map[timeline.TrackLane]*Track
-	kept  int // in both
+	count int // entries in both caches
 }
 
 func newTracks(tl *timeline.Timeline) *tracks {
@@ -101,12 +101,12 @@ func (t *tracks) at(id timeline.TrackID, lane uint32) *Track {
 	} else if found := t.lanes[timeline.TrackLane{Track: id, Lane: lane}]; found != nil {
 		return found
 	}
-	if t.kept == maxTracks {
-		t.kept = 0
+	if t.count == maxTracks {
+		t.count = 0
 		clear(t.byID)
 		clear(t.lanes)
 	}
-	t.kept++
+	t.count++
 	track := describeLane(t.tl, id, lane)
 	if lane == 0 {
 		t.byID[id] = track
@@ -116,7 +116,7 @@ func (t *tracks) at(id timeline.TrackID, lane uint32) *Track {
 	return track
 }
 
-// describeLane describes a lane of a track: below a process or thread, the lanes are tracks with a name of their own.
+// describeLane describes a lane of a track. Lanes of a process or thread are tracks with their own names.
 func describeLane(tl *timeline.Timeline, id timeline.TrackID, lane uint32) *Track {
 	track := DescribeTrack(tl, id)
 	if lane > 0 {

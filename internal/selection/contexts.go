@@ -11,19 +11,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// contextPattern is a context that is asked for: a type, and an id or name.
+// contextPattern selects contexts by type, and by id or name.
 type contextPattern struct {
 	text string // as written
 	typ  string
-	who  pattern
+	name pattern
 }
 
 func parseContext(text string) (p contextPattern, err error) {
-	typ, who, ok := strings.Cut(text, "=")
-	if !ok || typ == "" || who == "" {
+	typ, name, ok := strings.Cut(text, "=")
+	if !ok || typ == "" || name == "" {
 		return p, fmt.Errorf("--context: %q is not TYPE=ID or TYPE=NAME; write, for example, frame=https://example.org/*", text)
 	}
-	return contextPattern{text, typ, pattern(who)}, checkPattern("context", who)
+	return contextPattern{text, typ, pattern(name)}, checkPattern("context", name)
 }
 
 // bitset is a set of ordinals.
@@ -38,8 +38,8 @@ func (b *bitset) add(n uint64) {
 	(*b)[n/64] |= 1 << (n % 64)
 }
 
-// findContexts attributes the work in a trace and returns the slices and instants that were done for the contexts that are
-// asked for; nil: all.
+// findContexts attributes the work in a trace and returns the ordinals of slices and instants with the requested contexts; nil:
+// all.
 func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found bitset, err error) {
 	if len(f.contexts) == 0 {
 		return nil, nil
@@ -69,19 +69,19 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 	}
 }
 
-// isTrace reports whether a context is a distributed trace, trace=ID: the spans that have this id. That needs no attribution.
+// isTrace reports whether a pattern is trace=ID, which selects the spans of a distributed trace. That needs no attribution.
 func isTrace(p contextPattern) bool { return p.typ == "trace" }
 
-// findTraces returns the spans of the traces that are asked for.
+// findTraces returns the spans of the requested distributed traces.
 func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found bitset, err error) {
-	if !slices.EqualFunc(f.contexts, f.contexts, func(_, p contextPattern) bool { return isTrace(p) }) {
+	if slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return !isTrace(p) }) {
 		return nil, fmt.Errorf("--context: trace=ID cannot be combined with other contexts")
 	}
 	args := tl.SelectArgs(func(name string) bool {
 		return slices.Contains([]string{timeline.OwnArgs, "trace_id", "request", "headers", "traceparent"}, name)
 	})
 	matches := func(id string) bool {
-		return slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return p.who.matches(id) })
+		return slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return p.name.matches(id) })
 	}
 	found = bitset{}
 	err = tl.WalkSlices(ctx, func(timeline.TrackID) bool { return true }, func(it *timeline.Item) error {
@@ -107,25 +107,25 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 	return found, err
 }
 
-// traceOf returns the id of a trace that an argument with a path is: of a span, or in the header of a request; "": not one.
+// traceOf returns the trace id in an argument of a span, or in the header of a request; "" if there is none.
 func traceOf(path string, arg *timeline.Arg) (id string) {
 	switch path {
 	case timeline.OwnArgs + ".trace_id":
 		return string(arg.Text())
-	case "request.headers.traceparent", "request.headers.traceparent[]": // an array if the header is there twice
+	case "request.headers.traceparent", "request.headers.traceparent[]": // an array if the header is repeated
 		id, _ = timeline.Traceparent(string(arg.Text()))
 	}
 	return id
 }
 
-// wantedSets returns the sets of contexts in which one is that is asked for.
+// wantedSets returns the sets that have a requested context.
 func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset, err error) {
 	for _, p := range f.contexts {
 		types, known, ok := attribution.TypesNamed(r, p.typ)
 		if !ok {
 			return nil, unknown(fmt.Sprintf("--context: there are no contexts of type %s", p.typ), p.typ, slices.Values(known))
 		}
-		who, names := p.who, []string{}
+		var names []string
 		matches := false
 		for set := range r.Sets.Lists.Len() {
 			for _, id := range r.Sets.Lists.At(uint32(set)) {
@@ -134,7 +134,7 @@ func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset, e
 					continue
 				}
 				labels := labelsOf(r, &types, m)
-				if slices.ContainsFunc(labels, who.matches) {
+				if slices.ContainsFunc(labels, p.name.matches) {
 					wanted.Add(attribution.SetID(set))
 					matches = true
 				}
@@ -142,13 +142,13 @@ func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset, e
 			}
 		}
 		if !matches {
-			return nil, unknown(fmt.Sprintf("the trace has no context %s", p.text), string(who), slices.Values(names))
+			return nil, unknown(fmt.Sprintf("the trace has no context %s", p.text), string(p.name), slices.Values(names))
 		}
 	}
 	return wanted, nil
 }
 
-// labelsOf returns what a context can be called: its name, its id, and its identity as tables write it.
+// labelsOf returns the texts by which a context can be selected: its name, its id, and its identity in tables.
 func labelsOf(r *attribution.Result, types *attribution.NamedTypes, m *attribution.Member) []string {
 	_, name := types.Name(r, m)
 	id := r.Contexts.Nodes[types.Node(r, m)].Identity

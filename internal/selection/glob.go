@@ -1,19 +1,18 @@
 package selection
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// pattern is a text that people give for a name: the name itself, or a glob in which * stands for any text and ? for one
-// character. A name that is spelled like a glob counts as a name where there is one.
+// pattern is a name, or a glob in which * matches any text and ? one character. If a name with exactly this spelling exists,
+// the pattern is that name.
 type pattern string
 
-// isGlob reports whether the text may stand for several names.
 func (p pattern) isGlob() bool { return strings.ContainsAny(string(p), "*?") }
 
-// matches reports whether a text is what the pattern stands for. It takes at most as many steps as pattern and text have
-// characters, multiplied.
+// matches reports whether a text matches the pattern. The time is at most the product of both lengths.
 func (p pattern) matches(text string) bool {
 	if !p.isGlob() {
 		return string(p) == text
@@ -43,9 +42,9 @@ func (p pattern) matches(text string) bool {
 	return strings.Trim(rest[at:], "*") == ""
 }
 
-// choose says what a list of patterns stands for among names: each its own name, or if there is none of this spelling, all
-// names that it matches as a glob. The first pattern that stands for nothing is returned.
-func choose(patterns []pattern, names func(yield func(string) bool)) (matches func(string) bool, missing pattern) {
+// matchAny returns a function that matches names with any of the patterns: a pattern is a name if that exists, otherwise a
+// glob. missing is the first pattern without a match.
+func matchAny(patterns []pattern, names func(yield func(string) bool)) (matches func(string) bool, missing pattern) {
 	exact, globs := map[string]bool{}, []pattern{}
 	for _, p := range patterns {
 		found, globbed := false, false
@@ -55,10 +54,9 @@ func choose(patterns []pattern, names func(yield func(string) bool)) (matches fu
 			}
 			globbed = globbed || p.isGlob() && p.matches(name)
 		}
-		switch {
-		case found || !p.isGlob():
+		if found || !p.isGlob() {
 			exact[string(p)] = true
-		default:
+		} else {
 			globs = append(globs, p)
 		}
 		if !found && !globbed && missing == "" {
@@ -66,14 +64,6 @@ func choose(patterns []pattern, names func(yield func(string) bool)) (matches fu
 		}
 	}
 	return func(name string) bool {
-		if exact[name] {
-			return true
-		}
-		for _, p := range globs {
-			if p.matches(name) {
-				return true
-			}
-		}
-		return false
+		return exact[name] || slices.ContainsFunc(globs, func(p pattern) bool { return p.matches(name) })
 	}, missing
 }

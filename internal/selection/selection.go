@@ -1,23 +1,22 @@
-// Package selection is the part of a trace that someone asks about: what happens in some processes, on some threads, under
-// some names and categories, for some contexts, in some time. Commands, reports and exports narrow with it, so that the same
-// flags mean the same everywhere.
+// Package selection selects events of a trace by process, thread, name, category, context and time. Commands, reports and
+// exports use it, so that the same flags have the same meaning everywhere.
 //
-// A Query is what was typed. Parse checks what can be checked without the trace and gives a Filter; Filter.Bind looks up in a
-// trace what it means there and gives a Selection, which is asked about tracks and events. A nil *Selection is the whole trace.
+// A Query is the text of the flags. Parse validates it without the trace and returns a Filter; Filter.Bind resolves that in a
+// trace to a Selection, which tests tracks and events. A nil *Selection selects the whole trace.
 //
-// What selects an event:
+// Events are selected by:
 //
-//   - its track: one of a selected thread or of a track below it, or without --thread of a selected process. What happens on no
-//     thread, such as a counter of a process, is on no selected thread;
-//   - its name: of the slice or instant, of the counter, or of a function on the stack of a sample;
-//   - its category: the whole list as written, or one of it;
-//   - its time: a slice if any of it is in the window, everything else if it happens there;
-//   - its contexts, as the attribution finds them. Only slices and instants have contexts.
+//   - track: it must belong to a selected thread, or without --thread to a selected process. Events without a
+//     thread, such as counters of a process, belong to no selected thread;
+//   - name: of the slice or instant, of the counter, or of a function on the stack of a sample;
+//   - category: the whole list as written, or one element;
+//   - time: a slice if it overlaps the window, other events if they are inside;
+//   - contexts, as attribution finds them. Only slices and instants have contexts.
 //
-// What lies inside a selected slice is not selected with it.
+// Events inside a selected slice are not selected with it.
 //
-// What does not live here: names of flags in messages about the command line (cmd/weft), and what reports make of slices that
-// are partly in the window (see their pages; Selection.Clip cuts them).
+// What does not live here: flag names in messages about the command line (cmd/weft), and how reports treat slices that
+// are partly in the window (see their pages; Selection.Clip clips them).
 package selection
 
 import (
@@ -30,7 +29,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Query is what someone asks about, as text. Of several texts of one kind any may hold, of different kinds all have to.
+// Query is the text of the flags. An event must match one of the texts of each kind that is present.
 type Query struct {
 	Processes  []string // id, name or glob
 	Threads    []string // id, name or glob, or PROCESS/THREAD
@@ -40,17 +39,17 @@ type Query struct {
 	From, To   string   // moments, see package moment; "": the start and the end
 }
 
-// Filter is a Query that makes sense. The zero Filter selects everything.
+// Filter is a valid Query. The zero Filter selects everything.
 type Filter struct {
 	processes, threads, names, categories []pattern
 	contexts                              []contextPattern
 	window                                moment.Window
 }
 
-// maxPattern bounds the length of what is asked for, and with it the time that matching takes.
+// maxPattern bounds the length of patterns in bytes, and so the time for matching.
 const maxPattern = 4096
 
-// Parse checks a query. Its errors are about flags and name them.
+// Parse validates a query. Its errors name the flags.
 func Parse(q Query) (*Filter, error) {
 	f := &Filter{}
 	for _, list := range []struct {
@@ -104,25 +103,25 @@ type Selection struct {
 	tracks     []bool // by TrackID; nil: all
 	names      *texts // nil: all
 	categories *texts // nil: all
-	ordinals   bitset // of the slices and instants that have the contexts; nil: all
+	ordinals   bitset // of slices and instants with selected contexts; nil: all
 
-	functions []answer           // by FrameID: whether the name of the function is selected
-	counters  []answer           // by TrackID: whether the name of the counter is selected
-	stack     []timeline.FrameID // for use again
+	functions []memo             // by FrameID: the name of the function is selected
+	counters  []memo             // by TrackID: the name of the counter is selected
+	stack     []timeline.FrameID // buffer
 }
 
-// Bind looks up what a filter means in a trace. A process, thread, name, category or context that the trace does not have, and
-// a time outside of it, are errors that say what was probably meant. It is nil for a filter that selects everything.
+// Bind resolves a filter in a trace. A process, thread, name, category or context that the trace does not have, and a time
+// outside it, are errors that suggest alternatives. The result is nil if the filter selects everything.
 func (f *Filter) Bind(ctx context.Context, tl *timeline.Timeline) (*Selection, error) {
 	if f == nil || f.All() {
 		return nil, nil
 	}
 	s := &Selection{
 		tl: tl, from: math.MinInt64, to: math.MaxInt64,
-		functions: make([]answer, tl.FrameCount()+1), counters: make([]answer, tl.TrackCount()),
+		functions: make([]memo, tl.FrameCount()+1), counters: make([]memo, tl.TrackCount()),
 	}
 	if !tl.Totals().Any() {
-		return s, nil // there is nothing to select, and nothing to compare with
+		return s, nil // the trace is empty
 	}
 	var err error
 	if s.from, s.to, err = f.window.In(moment.SpanOf(tl)); err != nil {
@@ -148,8 +147,8 @@ func (s *Selection) Track(id timeline.TrackID) bool {
 	return s == nil || s.tracks == nil || int(id) < len(s.tracks) && s.tracks[id]
 }
 
-// Window returns the times that are selected: those from from on and before to. They are the first and the last there can be
-// where nothing was asked for.
+// Window returns the selected time, from from to to, exclusive. Limits that are not set are the lowest and highest possible
+// time.
 func (s *Selection) Window() (from, to timeline.Nanos) {
 	if s == nil {
 		return math.MinInt64, math.MaxInt64
@@ -157,8 +156,7 @@ func (s *Selection) Window() (from, to timeline.Nanos) {
 	return s.from, s.to
 }
 
-// Overlaps reports whether something is in the window that takes a time, which is timeline.NoTime if it never ends. What takes
-// no time is at its moment.
+// Overlaps reports whether an event overlaps the window. dur is timeline.NoTime for a slice without an end, 0 for an instant.
 func (s *Selection) Overlaps(ts, dur timeline.Nanos) bool {
 	switch {
 	case s == nil:
@@ -166,10 +164,10 @@ func (s *Selection) Overlaps(ts, dur timeline.Nanos) bool {
 	case ts >= s.from:
 		return ts < s.to || s.to == math.MaxInt64
 	}
-	return dur == timeline.NoTime || dur > s.from-ts // ts is at least 0, and so is from then
+	return dur == timeline.NoTime || dur > s.from-ts // does not overflow, because 0 ≤ ts < from
 }
 
-// Clip cuts a time to the window. It is empty, with from = to, for what is not in it.
+// Clip clips an interval to the window. The result is empty, with from = to, if they do not overlap.
 func (s *Selection) Clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
 	if s == nil {
 		return from, to
@@ -190,23 +188,23 @@ func (s *Selection) Item(it *timeline.Item) bool {
 	return s.Overlaps(it.TS, dur) && s.What(it)
 }
 
-// What reports whether an event is selected, whenever it happens.
+// What reports whether an event is selected, ignoring its time.
 func (s *Selection) What(it *timeline.Item) bool {
 	return s == nil || s.Track(it.Track) && s.hasName(it) && s.hasCategory(it) && s.hasContext(it.Ordinal)
 }
 
-// Named reports whether a name is one of those that are asked for; false if none is.
+// Named reports whether names are selected and this is one of them.
 func (s *Selection) Named(name string) bool {
 	return s != nil && s.names != nil && s.names.matches(name)
 }
 
-// Unnamed reports whether something is selected that has no name, category and context, if its track and its time are.
+// Unnamed reports whether events without name, category and context are selected, if their track and time are.
 func (s *Selection) Unnamed() bool {
 	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil
 }
 
-// Head reports whether a slice or instant is selected, as Item does in a walk. Names and categories that the timeline
-// does not intern are not known here.
+// Head is Item for a slice or instant without arguments. Names and categories that the timeline does not intern are
+// unavailable here.
 func (s *Selection) Head(o *timeline.Head) bool {
 	if s == nil {
 		return true
@@ -223,12 +221,12 @@ func (s *Selection) Head(o *timeline.Head) bool {
 		(s.categories == nil || s.categories.has(uint32(o.CategoryID), s.tl.Category(o.CategoryID)))
 }
 
-// Walk is Walk of the timeline with what is selected only. The end of a slice is selected with its start.
+// Walk is Walk of the timeline for selected items. The end of a slice is selected with its start.
 func (s *Selection) Walk(ctx context.Context, tl *timeline.Timeline, fn func(*timeline.Item) error) error {
 	return tl.Walk(ctx, s.Pass(tl, fn))
 }
 
-// Pass returns what Walk of the timeline can call to give fn what is selected, as Walk does.
+// Pass returns a callback for Walk of the timeline that calls fn for selected items.
 func (s *Selection) Pass(tl *timeline.Timeline, fn func(*timeline.Item) error) func(*timeline.Item) error {
 	if s == nil {
 		return fn
@@ -257,7 +255,7 @@ func (s *Selection) hasName(it *timeline.Item) bool {
 	case s.names == nil:
 		return true
 	case it.Kind == timeline.ItemCounter:
-		return s.counters[it.Track].of(func() bool { return s.names.matches(s.tl.Track(it.Track).Name) })
+		return s.counters[it.Track].get(func() bool { return s.names.matches(s.tl.Track(it.Track).Name) })
 	case it.Kind == timeline.ItemSample:
 		return s.hasFunction(it.Callstack)
 	}
@@ -268,7 +266,7 @@ func (s *Selection) hasName(it *timeline.Item) bool {
 func (s *Selection) hasFunction(stack timeline.CallstackID) bool {
 	s.stack = s.tl.AppendCallstack(s.stack[:0], stack)
 	for _, id := range s.stack {
-		if s.functions[id].of(func() bool { return s.names.matches(s.tl.Frame(id).Function) }) {
+		if s.functions[id].get(func() bool { return s.names.matches(s.tl.Frame(id).Function) }) {
 			return true
 		}
 	}
@@ -280,61 +278,61 @@ func (s *Selection) hasCategory(it *timeline.Item) bool {
 	return s.categories == nil || s.categories.has(uint32(it.CategoryID), it.Category)
 }
 
-// hasContext reports whether a slice or instant has a context that is selected.
+// hasContext reports whether a slice or instant has a selected context.
 func (s *Selection) hasContext(ordinal uint64) bool {
 	return s.ordinals == nil || s.ordinals.has(ordinal)
 }
 
-// answer is what is known of a question about a text: it is asked once.
-type answer uint8
+// memo is a boolean that is computed once.
+type memo uint8
 
 const (
-	yes answer = iota + 1
+	yes memo = iota + 1
 	no
 )
 
-func (a *answer) of(ask func() bool) bool {
-	if *a == 0 {
-		*a = no
-		if ask() {
-			*a = yes
+func (m *memo) get(compute func() bool) bool {
+	if *m == 0 {
+		*m = no
+		if compute() {
+			*m = yes
 		}
 	}
-	return *a == yes
+	return *m == yes
 }
 
-// texts says which names, or lists of categories, are selected.
+// texts selects names, or lists of categories.
 type texts struct {
 	matches func(string) bool
-	known   []answer // by id of the interned text; 0 has no id
+	memos   []memo // by id of the interned text
 }
 
 // has reports whether a text is selected; id is 0 if it is not interned.
 func (t *texts) has(id uint32, text []byte) bool {
-	if id == 0 || int(id) >= len(t.known) {
+	if id == 0 || int(id) >= len(t.memos) {
 		return t.matches(string(text))
 	}
-	return t.known[id].of(func() bool { return t.matches(string(text)) })
+	return t.memos[id].get(func() bool { return t.matches(string(text)) })
 }
 
-// maxLookup is the number of names in a trace up to which a name that is not among them is an error: longer tables may be full,
-// and then not every name is in them.
+// maxLookup bounds the number of interned names up to which an unknown name is an error: larger tables may be full and lack
+// names.
 const maxLookup = 1 << 18
 
-// findNames finds out which names are selected; nil: all.
+// findNames returns the selected names; nil: all.
 func (f *Filter) findNames(tl *timeline.Timeline) (*texts, error) {
 	if len(f.names) == 0 {
 		return nil, nil
 	}
 	names := eventNames(tl)
-	matches, missing := choose(f.names, names)
+	matches, missing := matchAny(f.names, names)
 	if missing != "" && tl.NameCount() < maxLookup {
 		return nil, unknown(fmt.Sprintf("no event, counter or function is called %q", missing), string(missing), names)
 	}
-	return &texts{matches, make([]answer, tl.NameCount()+1)}, nil
+	return &texts{matches, make([]memo, tl.NameCount()+1)}, nil
 }
 
-// eventNames gives the names of events, counters and functions, some of them more than once.
+// eventNames yields the names of events, counters and functions, some repeatedly.
 func eventNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for id := range timeline.NameID(tl.NameCount()) {
@@ -355,13 +353,13 @@ func eventNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	}
 }
 
-// findCategories finds out which lists of categories are selected; nil: all.
+// findCategories returns the selected lists of categories; nil: all.
 func (f *Filter) findCategories(tl *timeline.Timeline) (*texts, error) {
 	if len(f.categories) == 0 {
 		return nil, nil
 	}
 	names := categoryNames(tl)
-	matches, missing := choose(f.categories, names)
+	matches, missing := matchAny(f.categories, names)
 	if missing != "" && tl.CategoryCount() < maxLookup {
 		return nil, unknown(fmt.Sprintf("the trace has no category %q", missing), string(missing), names)
 	}
@@ -374,11 +372,11 @@ func (f *Filter) findCategories(tl *timeline.Timeline) (*texts, error) {
 			}
 			return false
 		},
-		make([]answer, tl.CategoryCount()+1),
+		make([]memo, tl.CategoryCount()+1),
 	}, nil
 }
 
-// categoryNames gives the categories of events, some of them more than once.
+// categoryNames yields the categories of events, some repeatedly.
 func categoryNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for id := range timeline.CategoryID(tl.CategoryCount()) {
@@ -391,7 +389,7 @@ func categoryNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	}
 }
 
-// eachCategory gives the categories of a list as written in the input, "a, b", and the list itself if it has several.
+// eachCategory yields the categories of a list in the form of the input, "a, b", and the list itself if it has several.
 func eachCategory(list string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		several := false

@@ -42,7 +42,7 @@ func open(t *testing.T, text string) *timeline.Timeline {
 	return timeline.Of(tr)
 }
 
-// selected returns the events that a query selects, ends left out.
+// selected returns the events that a query selects, without ends.
 func selected(t *testing.T, tl *timeline.Timeline, q selection.Query) ([]string, error) {
 	t.Helper()
 	f, err := selection.Parse(q)
@@ -109,9 +109,9 @@ func TestSelection(t *testing.T) {
 		{selection.Query{Categories: []string{"blink"}}, []string{"Layout@100", "Mark*@1000"}},
 		{selection.Query{Categories: []string{"*.timeline"}}, all[1:2]},
 		{selection.Query{Categories: []string{"blink, devtools.timeline"}}, all[1:2]},
-		{selection.Query{From: "0.2ms"}, slices.Concat(all[:1], all[2:])}, // the layout ends there
+		{selection.Query{From: "0.2ms"}, slices.Concat(all[:1], all[2:])}, // the layout ends then
 		{selection.Query{From: "150us", To: "0.4ms"}, main},
-		{selection.Query{To: "100us"}, all[:1]}, // the layout begins there
+		{selection.Query{To: "100us"}, all[:1]}, // the layout starts then
 		{selection.Query{From: "@1.0005s", To: "@1.0006s"}, []string{"Task@0", "Task@500"}},
 		{selection.Query{From: "1ms"}, all[3:]}, // tasks have ended
 		{selection.Query{From: "1ms", To: "1.5ms"}, all[3:4]},
@@ -159,7 +159,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A trace without events has nothing that anybody could have asked for by a wrong name.
+// In a trace without events no name is an error.
 func TestEmpty(t *testing.T) {
 	tl := open(t, "[]")
 	found, err := selected(t, tl, selection.Query{Threads: []string{"x"}, From: "5s"})

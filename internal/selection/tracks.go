@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth bounds the way to the root of the tracks, whatever the timeline says.
+// maxDepth bounds the number of parents of a track.
 const maxDepth = 100
 
-// owners returns the thread and the process that a track belongs to; 0 if there is none.
+// owners returns the thread and the process of a track; 0 if there is none.
 func owners(tl *timeline.Timeline, id timeline.TrackID) (thread, process timeline.TrackID) {
 	for range maxDepth {
 		if id == 0 {
@@ -30,7 +30,7 @@ func owners(tl *timeline.Timeline, id timeline.TrackID) (thread, process timelin
 	return thread, 0
 }
 
-// findTracks returns which tracks are selected; nil: all.
+// findTracks returns the selected tracks; nil: all.
 func (f *Filter) findTracks(tl *timeline.Timeline) ([]bool, error) {
 	if len(f.processes)+len(f.threads) == 0 {
 		return nil, nil
@@ -51,7 +51,7 @@ func (f *Filter) findTracks(tl *timeline.Timeline) ([]bool, error) {
 	return tracks, nil
 }
 
-// findProcesses returns the processes that are asked for; nil: all.
+// findProcesses returns the selected processes; nil: all.
 func (f *Filter) findProcesses(tl *timeline.Timeline) (map[timeline.TrackID]bool, error) {
 	if len(f.processes) == 0 {
 		return nil, nil
@@ -70,7 +70,7 @@ func (f *Filter) findProcesses(tl *timeline.Timeline) (map[timeline.TrackID]bool
 	return found, nil
 }
 
-// findThreads returns the threads of the processes that are asked for; nil: all.
+// findThreads returns the selected threads of the given processes; nil: all.
 func (f *Filter) findThreads(tl *timeline.Timeline, processes map[timeline.TrackID]bool) (map[timeline.TrackID]bool, error) {
 	if len(f.threads) == 0 {
 		return nil, nil
@@ -96,7 +96,7 @@ func (f *Filter) findThreads(tl *timeline.Timeline, processes map[timeline.Track
 	return found, nil
 }
 
-// FindThreads returns the threads that a text means, as for Query.Threads. The error says which was probably meant.
+// FindThreads returns the threads that match a text, as for Query.Threads. Its error suggests alternatives.
 func FindThreads(tl *timeline.Timeline, text string) ([]timeline.TrackID, error) {
 	all := tracksOf(tl, timeline.ThreadTrack, nil)
 	found := threadsOf(tl, all, text)
@@ -106,14 +106,14 @@ func FindThreads(tl *timeline.Timeline, text string) ([]timeline.TrackID, error)
 	return found, nil
 }
 
-// threadsOf returns the threads that a text means: an id of the input, a name, a glob, or one of these for the process and one for
-// the thread with a slash between them.
+// threadsOf returns the threads that match a text: an id of the input, a name, a glob, or PROCESS/THREAD with one of these
+// for each.
 func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
 	if found := find(tl, all, pattern(text)); len(found) > 0 {
 		return found
 	}
 	processes := tracksOf(tl, timeline.ProcessTrack, nil)
-	for i := range len(text) { // both names may have slashes of their own
+	for i := range len(text) { // both names may contain slashes
 		if text[i] != '/' || i == 0 || i == len(text)-1 {
 			continue
 		}
@@ -137,7 +137,7 @@ func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []tim
 	return nil
 }
 
-// tracksOf returns the tracks of a kind that belong to some processes; nil: to any.
+// tracksOf returns the tracks of a kind in the given processes; nil: in any.
 func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[timeline.TrackID]bool) (found []timeline.TrackID) {
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		if tl.TrackKind(id) != kind {
@@ -150,7 +150,7 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 	return found
 }
 
-// find returns the tracks that a pattern means: tracks with this id or name, otherwise tracks whose name it matches as a glob.
+// find returns the tracks with a pattern as id or name, otherwise those whose name it matches as a glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
 		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Unlabelled(), tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
@@ -168,7 +168,7 @@ func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []
 	return found
 }
 
-// titles gives the names of tracks on which something happens, and then the names of others.
+// titles yields the names of tracks with events, then other names.
 func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, used := range []bool{true, false} {
@@ -184,17 +184,17 @@ func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(st
 // maxListed is the number of names that a message lists.
 const maxListed = 6
 
-// UnknownError is the error of Bind for a text that means nothing in a trace. It ends with the name that was probably meant, or with
-// some that there are. Another trace may have it.
+// UnknownError is the error of Bind for a text that matches nothing in a trace, although it may in another one. It ends with
+// suggestions.
 type UnknownError struct{ message string }
 
 func (e *UnknownError) Error() string { return e.message }
 
-// unknown makes an UnknownError of what is not there, what was asked for and the names that there are.
-func unknown(what, asked string, names func(yield func(string) bool)) error {
+// unknown returns an UnknownError with a message and suggestions from the existing names.
+func unknown(what, text string, names func(yield func(string) bool)) error {
 	list := distinct(names)
-	asked = strings.Trim(asked, "*")
-	if near := cmp.Or(suggest.Near(asked, list), containing(asked, list)); near != "" {
+	text = strings.Trim(text, "*")
+	if near := cmp.Or(suggest.Near(text, list), containing(text, list)); near != "" {
 		return unknownf("%s; did you mean %q?", what, near)
 	}
 	switch n := len(list); {
@@ -206,7 +206,7 @@ func unknown(what, asked string, names func(yield func(string) bool)) error {
 	return unknownf("%s; use %s", what, suggest.List(list))
 }
 
-// distinct returns each name once, in the order in which they come first.
+// distinct returns each nonempty name once, in order of first occurrence.
 func distinct(names func(yield func(string) bool)) (list []string) {
 	seen := map[string]bool{"": true}
 	for name := range names {
@@ -218,7 +218,7 @@ func distinct(names func(yield func(string) bool)) (list []string) {
 	return list
 }
 
-// Names returns what a trace has to select from: its processes, threads, categories, or names for any other flag.
+// Names returns the values of a flag in a trace: its processes, threads or categories, or names for any other flag.
 func Names(tl *timeline.Timeline, flag string) []string {
 	switch flag {
 	case "process":
@@ -233,10 +233,10 @@ func Names(tl *timeline.Timeline, flag string) []string {
 
 func unknownf(format string, args ...any) error { return &UnknownError{fmt.Sprintf(format, args...)} }
 
-// containing returns the first name that has a text in it, whatever the case of the letters; "" if there is none.
+// containing returns the first name that contains a text, ignoring case; "" if there is none.
 func containing(text string, names []string) string {
-	const least = 3 // shorter ones are in too many names
-	if len(text) < least {
+	const minLength = 3 // shorter texts are in too many names
+	if len(text) < minLength {
 		return ""
 	}
 	text = strings.ToLower(text)

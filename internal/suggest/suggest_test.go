@@ -23,7 +23,7 @@ func TestInstead(t *testing.T) {
 		{"typ", []string{"tmp", "by", "type"}, "; did you mean type?"},
 		{"cots", reports, "; did you mean cost?"},
 		{"pprof", reports, "; use samples, gc, layout-thrashing or cost"},
-		{"gd", reports, "; use samples, gc, layout-thrashing or cost"}, // two letters are near to everything
+		{"gd", reports, "; use samples, gc, layout-thrashing or cost"}, // two letters are similar to everything
 		{"", reports, "; use samples, gc, layout-thrashing or cost"},
 		{"costcost", reports, "; use samples, gc, layout-thrashing or cost"},
 		{strings.Repeat("samples", 10_000), reports, "; use samples, gc, layout-thrashing or cost"},

@@ -9,28 +9,28 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 )
 
-// Order is how tables are sorted, how many rows and which columns they have: --sort, --limit and --columns.
+// Order has the values of --sort, --limit and --columns.
 type Order struct {
-	Sort    string   // name of a column; "-" before it: smallest first; "": as the report has it
+	Sort    string   // name of a column; with "-" before it: smallest first; "": the order of the report
 	Columns []string // nil: all
 	Rows    int      // 0: all
 }
 
-// IsSet reports whether tables are sorted or lose columns.
+// IsSet reports whether tables are sorted or columns are selected.
 func (o *Order) IsSet() bool { return o.Sort != "" || o.Columns != nil }
 
-// named reports whether a column is meant by a name: its key, with or without its unit, or the title that people see.
+// named reports whether a column has a name: its key or title, with or without the unit.
 func (c *Column) named(name string) bool {
 	return name != "" && (strings.EqualFold(name, c.Key) || strings.EqualFold(name, c.Title) ||
 		strings.EqualFold(name, strings.TrimSuffix(c.Key, "_ns")) || strings.EqualFold(name, strings.TrimSuffix(c.Title, " ms")))
 }
 
-// find returns the index of the column of a name; -1: there is none.
+// find returns the index of the column with a name; -1 if there is none.
 func find(columns []Column, name string) int {
 	return slices.IndexFunc(columns, func(c Column) bool { return c.named(name) })
 }
 
-// Lookup returns the table of a name, of those that a report may have. "": the one that CSV has.
+// Lookup returns the table with a name among a report's tables. "" is the table of CSV output.
 func Lookup(forms []*Table, name string) (*Table, error) {
 	for _, t := range forms {
 		if t.Name == name || name == "" && t.Main {
@@ -47,7 +47,7 @@ func Lookup(forms []*Table, name string) (*Table, error) {
 	return nil, suggest.Unknown("table", name, names)
 }
 
-// Check refuses columns that none of the tables has that are printed: the one called only, "": all.
+// Check returns an error for columns that no printed table has. only is the name of the printed table; "": all.
 func (o *Order) Check(forms []*Table, only string) error {
 	var columns []Column
 	for _, t := range forms {
@@ -62,7 +62,7 @@ func (o *Order) Check(forms []*Table, only string) error {
 		var names []string
 		for _, c := range columns {
 			name := cmp.Or(strings.TrimSuffix(c.Key, "_ns"), c.Title)
-			if !slices.Contains(names, name) && !(c.Fixed && c.Title == "") { // these are there in any case
+			if !slices.Contains(names, name) && !(c.Fixed && c.Title == "") { // these are always printed
 				names = append(names, name)
 			}
 		}
@@ -81,7 +81,7 @@ func (o *Order) Check(forms []*Table, only string) error {
 	return nil
 }
 
-// Apply sorts the rows of a table, cuts them, and leaves the columns that are asked for. A table without them stays as it is.
+// Apply sorts the rows of a table, limits their number, and selects columns. It ignores columns that the table does not have.
 func (o *Order) Apply(t *Table) {
 	name, ascending := strings.CutPrefix(o.Sort, "-")
 	if at := find(t.Columns, name); at >= 0 {
@@ -94,16 +94,17 @@ func (o *Order) Apply(t *Table) {
 	if o.Sort != "" || !t.Whole {
 		t.limit(o.Rows)
 	}
-	t.choose(o.Columns)
+	t.selectColumns(o.Columns)
 }
 
-// limit cuts a table to a number of rows and says so, also where it was cut before; 0: all. What is in no other row stays.
+// limit truncates a table to a number of rows, 0 for all, and adds a note if it is truncated, here or earlier. Rows with Last
+// stay.
 func (t *Table) limit(rows int) {
-	all, kept := max(t.All, len(t.Rows)), 0
+	all, n := max(t.All, len(t.Rows)), 0
 	if rows > 0 && len(t.Rows) > rows {
 		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool {
-			kept++
-			return kept > rows && !r.Last
+			n++
+			return n > rows && !r.Last
 		})
 	}
 	if len(t.Rows) < all {
@@ -111,8 +112,8 @@ func (t *Table) limit(rows int) {
 	}
 }
 
-// sortBy sorts rows by a column: numbers from the largest on, texts from A on, times of the trace from the first on, and the other way
-// round if reversed. What has no value comes last.
+// sortBy sorts rows by a column: numbers descending, texts and times of the trace ascending, or the reverse. Absent values come
+// last.
 func (t *Table) sortBy(at int, reversed bool) {
 	column := &t.Columns[at]
 	t.fill()
@@ -135,7 +136,7 @@ func (t *Table) sortBy(at int, reversed bool) {
 	})
 }
 
-// FalseFirst compares two answers: things for which something holds come after those for which it does not.
+// FalseFirst compares booleans: false before true.
 func FalseFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -146,31 +147,32 @@ func FalseFirst(a, b bool) int {
 	return -1
 }
 
-// choose leaves some columns of a table, in their order, after those that always stay; all if the table has none of them.
-func (t *Table) choose(names []string) {
-	var places, chosen []int
+// selectColumns selects the columns of a table: fixed ones, then the named ones in the given order. Without any of these it
+// does nothing.
+func (t *Table) selectColumns(names []string) {
+	var indexes, named []int
 	for i := range t.Columns {
 		if t.Columns[i].Fixed {
-			places = append(places, i)
+			indexes = append(indexes, i)
 		}
 	}
 	for _, name := range names {
-		if at := find(t.Columns, name); at >= 0 && !slices.Contains(places, at) {
-			chosen = append(chosen, at)
+		if at := find(t.Columns, name); at >= 0 && !slices.Contains(indexes, at) {
+			named = append(named, at)
 		}
 	}
-	if len(names) == 0 || len(places)+len(chosen) == 0 {
+	if len(names) == 0 || len(indexes)+len(named) == 0 {
 		return
 	}
-	places = append(places, chosen...)
+	indexes = append(indexes, named...)
 	all := t.Columns
 	t.Columns, t.chosen = nil, true
-	for _, at := range places {
+	for _, at := range indexes {
 		t.Columns = append(t.Columns, all[at])
 	}
 	for i := range t.Rows {
-		cells := make([]Cell, len(places))
-		for k, at := range places {
+		cells := make([]Cell, len(indexes))
+		for k, at := range indexes {
 			cells[k] = t.Rows[i].Cells()[at]
 		}
 		t.Rows[i].cells = cells

@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/internal/printable"
 )
 
-// Record encodes something as a line of JSON, without its end.
+// Record returns a line of JSON, without the newline.
 type Record func() ([]byte, error)
 
-// JSON is the record of a value, as package encoding/json writes it, with escapes for all control characters.
+// JSON is the record of a value: the output of encoding/json, with escapes for all control characters.
 func JSON[T any](v T) Record {
 	return func() ([]byte, error) {
 		var line bytes.Buffer
@@ -28,7 +28,7 @@ func JSON[T any](v T) Record {
 	}
 }
 
-// tableKey is the first member of a line of JSON: the name of the table.
+// tableKey begins a line of JSON with the name of the table.
 const tableKey = `{"table":`
 
 // line returns a row as JSON.
@@ -40,7 +40,7 @@ func (t *Table) line(row *Row) ([]byte, error) {
 	return append(append(jsonscan.AppendString([]byte(tableKey), t.Name), ','), text[1:]...), nil
 }
 
-// keyed returns a row as JSON that has the cells of the columns with keys.
+// keyed returns the cells of the columns with keys as JSON.
 func (t *Table) keyed(row *Row) []byte {
 	b := []byte("{")
 	member := func(key string, value []byte) {
@@ -67,7 +67,7 @@ func (t *Table) keyed(row *Row) []byte {
 	return append(b, '}')
 }
 
-// WriteJSON writes the head of a report and then the rows of its tables, or of the one called only, each as a line.
+// WriteJSON writes the head of a report and then the rows of its tables, one on a line. only is the name of the table; "": all.
 func (r *Report) WriteJSON(w io.Writer, only string) error {
 	b := bufio.NewWriter(w)
 	write := func(line []byte, err error) error {
@@ -93,7 +93,7 @@ func (r *Report) WriteJSON(w io.Writer, only string) error {
 	return b.Flush()
 }
 
-// WriteCSV writes the table of a name in all sections of a report, below the columns of form, which is the same table without rows.
+// WriteCSV writes the rows of a table from all sections of a report. form is the same table without rows.
 func (r *Report) WriteCSV(w io.Writer, form *Table) error {
 	out := csv.NewWriter(w)
 	var head []string

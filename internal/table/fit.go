@@ -7,32 +7,32 @@ import (
 	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
-// Texts of tables are shortened to so many columns: first of all, then where columns that people can do without are gone, and where
-// hardly a number has room.
+// Widths to which fit shortens texts: initially, after dropping dispensable columns, and in very narrow terminals.
 const (
 	easyTextWidth = 32
 	minTextWidth  = 16
 	lastTextWidth = 8
 )
 
-// fit returns a table that fits so many columns of a terminal beside a margin, and the number of columns that it leaves out for that. It
-// shortens texts, the widest first; then it leaves out what people miss least; then it shortens texts further, and at last leaves out what
-// is on the right. What names a row, the column by which the table is sorted and those that were asked for stay, and so do whole numbers: a
-// number that the edge of the terminal cuts would be another one. 0: it has room.
-func (t *Table) fit(on Terminal, margin int) (fitted *Table, left int) {
-	fitted, left = t.fitPlain(on.Columns, margin)
+// fit returns a table that fits the terminal with a margin, and the number of columns that it dropped. It shortens the widest
+// texts; then drops dispensable columns; then shortens texts further; and finally drops columns on the right. It keeps the
+// column that names rows, the one by which the table is sorted, requested columns, and whole numbers: a truncated number
+// would be a different one.
+func (t *Table) fit(on Terminal, margin int) (fitted *Table, dropped int) {
+	fitted, dropped = t.fitPlain(on.Columns, margin)
 	if on.Color {
 		barred := *t
 		barred.bars = true
-		if with, lost := barred.fitPlain(on.Columns, margin); lost <= left+1 && !with.cutsMore(fitted) { // they are worth a column, and no letter
-			return with, lost
+		// Bars are worth one column, but no shorter text.
+		if with, n := barred.fitPlain(on.Columns, margin); n <= dropped+1 && !with.shortensMore(fitted) {
+			return with, n
 		}
 	}
-	return fitted, left
+	return fitted, dropped
 }
 
-// cutsMore reports whether a text that both tables have is shortened in this one and is whole, or another, in the other one.
-func (t *Table) cutsMore(other *Table) bool {
+// shortensMore reports whether a text in a column of both tables is shortened in this one, and different in the other one.
+func (t *Table) shortensMore(other *Table) bool {
 	for i, c := range t.Columns {
 		if c.Title == "" || other.Columns[i].Title == "" {
 			continue
@@ -46,52 +46,46 @@ func (t *Table) cutsMore(other *Table) bool {
 	return false
 }
 
-func (t *Table) fitPlain(columns, margin int) (fitted *Table, left int) {
-	copied := *t
-	fitted = &copied
+func (t *Table) fitPlain(columns, margin int) (fitted *Table, dropped int) {
+	fitted = new(*t)
 	fitted.Columns = slices.Clone(t.Columns)
-	fitted.leave()
+	for i := range fitted.Columns {
+		if fitted.Columns[i].Page || fitted.Empty(i) {
+			fitted.Columns[i].Title = ""
+		}
+	}
 	if columns <= 0 {
 		return fitted, 0
 	}
-	columns += betweenColumns - margin // nothing is before the first column
+	columns += betweenColumns - margin // the first column has no separator
 	fitted.Rows = slices.Clone(t.Rows)
 	for {
 		tooWide := fitted.width() - columns
 		if tooWide <= 0 {
-			return fitted, left
+			return fitted, dropped
 		}
 		if fitted.shorten(tooWide, easyTextWidth) {
 			continue
 		}
-		leave := fitted.leastWanted()
-		if leave < 0 {
+		drop := fitted.mostDispensable()
+		if drop < 0 {
 			if fitted.shorten(tooWide, minTextWidth) {
 				continue
 			}
-			leave = fitted.lastWanted()
+			drop = fitted.lastDroppable()
 		}
-		if leave < 0 {
+		if drop < 0 {
 			if fitted.shorten(tooWide, lastTextWidth) {
 				continue
 			}
-			return fitted, left
+			return fitted, dropped
 		}
-		fitted.Columns[leave].Title, left = "", left+1
-		copy(fitted.Rows, t.Rows) // texts have more room now
+		fitted.Columns[drop].Title, dropped = "", dropped+1
+		copy(fitted.Rows, t.Rows) // start again with full texts
 	}
 }
 
-// leave leaves out the columns for which text has no room.
-func (t *Table) leave() {
-	for i := range t.Columns {
-		if t.Columns[i].Page || t.Empty(i) {
-			t.Columns[i].Title = ""
-		}
-	}
-}
-
-// Empty reports whether a column is left out, because it is there only if a row has something in it.
+// Empty reports whether a column is hidden because it is IfAny and no row has a value.
 func (t *Table) Empty(column int) bool {
 	has := func(r Row) bool { c := &r.Cells()[column]; return !c.Absent && (c.Text != "" || c.Number != 0) }
 	return t.Columns[column].IfAny && !t.chosen && !slices.ContainsFunc(t.Rows, has)
@@ -100,7 +94,7 @@ func (t *Table) Empty(column int) bool {
 // betweenColumns is the number of blanks between two columns.
 const betweenColumns = 2
 
-// width returns the number of columns of the terminal that the table takes.
+// width returns the width of the table in columns of the terminal.
 func (t *Table) width() int {
 	total := 0
 	for i, c := range t.Columns {
@@ -115,48 +109,48 @@ func (t *Table) width() int {
 func (t *Table) columnWidth(i int) int {
 	width := cellwidth.Of(t.Columns[i].Title)
 	for _, row := range t.Rows {
-		width = max(width, cellwidth.Of(t.shown(i, &row.cells[i])))
+		width = max(width, cellwidth.Of(t.cellText(i, &row.cells[i])))
 	}
 	return width
 }
 
-// mayLeave reports whether a column may be left out: it was not requested, does not name a row, and is not the one by
-// which the table is sorted.
-func (t *Table) mayLeave(i int) bool {
+// mayDrop reports whether a column may be dropped: it was not requested, does not name rows, and is not the one by which the
+// table is sorted.
+func (t *Table) mayDrop(i int) bool {
 	first := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Title != "" && c.Kind == TextKind && c.Spare == 0 })
 	return !t.chosen && t.Columns[i].Title != "" && i != first && !t.Columns[i].named(t.Key)
 }
 
-// leastWanted returns the index of the column that people miss least; -1: they want all that there are.
-func (t *Table) leastWanted() int {
-	least := -1
+// mostDispensable returns the index of the column with the highest Spare; -1 if there is none.
+func (t *Table) mostDispensable() int {
+	most := -1
 	for i, c := range t.Columns {
-		if t.mayLeave(i) && c.Spare > 0 && (least < 0 || c.Spare > t.Columns[least].Spare) {
-			least = i
+		if t.mayDrop(i) && c.Spare > 0 && (most < 0 || c.Spare > t.Columns[most].Spare) {
+			most = i
 		}
 	}
-	return least
+	return most
 }
 
-// lastWanted returns the index of the last column that may be left out; -1: there is none. Without the column by which the table is
-// sorted, another number stays.
-func (t *Table) lastWanted() int {
+// lastDroppable returns the index of the last column that may be dropped; -1 if there is none. If the table does not have the
+// column by which it is sorted, one column of numbers stays.
+func (t *Table) lastDroppable() int {
 	last, numbers := -1, 0
 	for i, c := range t.Columns {
 		if c.Title != "" && c.Kind != TextKind {
 			numbers++
 		}
-		if t.mayLeave(i) && (c.Kind == TextKind || numbers > 1 || find(t.Columns, t.Key) >= 0) {
+		if t.mayDrop(i) && (c.Kind == TextKind || numbers > 1 || find(t.Columns, t.Key) >= 0) {
 			last = i
 		}
 	}
 	return last
 }
 
-// shorten takes columns of the terminal from the widest column of texts, down to the second widest or to the least width; false if none
-// has any left.
-func (t *Table) shorten(tooWide, least int) bool {
-	widest, width, next := -1, least, least
+// shorten shortens the widest column of texts, down to the second widest or to a minimum width. It reports false if that is
+// impossible.
+func (t *Table) shorten(tooWide, minWidth int) bool {
+	widest, width, next := -1, minWidth, minWidth
 	for i, c := range t.Columns {
 		if c.Title == "" || c.Kind != TextKind || c.Whole {
 			continue
@@ -170,7 +164,7 @@ func (t *Table) shorten(tooWide, least int) bool {
 	if widest < 0 {
 		return false
 	}
-	width = max(min(next, width-1), width-tooWide, max(least, cellwidth.Of(t.Columns[widest].Title)))
+	width = max(min(next, width-1), width-tooWide, minWidth, cellwidth.Of(t.Columns[widest].Title))
 	before := t.columnWidth(widest)
 	for k := range t.Rows {
 		t.Rows[k].cells = slices.Clone(t.Rows[k].cells)

@@ -15,53 +15,50 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Folding says what becomes of a table in a report on many files.
+// Folding defines how the tables of many files are combined to one.
 type Folding uint8
 
-// The ways to fold tables.
 const (
 	NotFolded Folding = iota
 	Listed            // the rows of all files, the worst first, with the file of each
-	Grouped           // rows that have the same Group columns are one
-	Ranked            // likewise, with percentiles of the Main column in single rows
-	RankedBy          // likewise, with percentiles of what AddValue gets
+	Grouped           // rows with equal Group columns are combined
+	Ranked            // Grouped, with percentiles of the Main column in single rows
+	RankedBy          // Grouped, with percentiles of the values from AddValue
 )
 
-// Role says what becomes of a column of a table that is folded. In a Listed table all columns stay.
+// Role defines how a column is combined. A Listed table keeps all columns.
 type Role uint8
 
-// The roles.
 const (
 	Dropped Role = iota
-	Group        // what a row is about
+	Group        // identifies a row
 	Sum
-	Main    // a Sum, of which each row has a share in Table.Total of each file
-	Largest // the largest number counts
+	Main    // a Sum, with the share of each row in Table.Total of each file
+	Largest // the maximum
 )
 
 // Totals are numbers of a Listed table of a file, or of all files.
 type Totals struct {
-	Count      int64            // of the rows of each file; a Fold counts them
-	Recordings int              // that have rows; likewise
-	Uncounted  int64            // what is in no row of its file, because there is too much
-	Blocking   timeline.Nanos   // of the rows, and of what is in none
-	Omitted    map[string]int64 // what was not asked for, by kind
+	Count      int64            // number of rows; set by Fold
+	Recordings int              // number of files with rows; set by Fold
+	Uncounted  int64            // number of items without a row because of a limit
+	Blocking   timeline.Nanos   // of all items, with or without a row
+	Omitted    map[string]int64 // number of items that were not requested, by kind
 }
 
-// Others is the row of what has no row of its own, because there are too many.
+// Others is the row for items without their own row because there are too many.
 const Others = "(others)"
 
-// Limits of what a Fold keeps: rows and bytes of text of all tables, and rows of a Listed one with as much text.
+// Limits of a Fold.
 const (
-	maxRows    = 1 << 17
-	maxRowText = 16 << 20
-	maxListed  = 1 << 12
+	maxRows    = 1 << 17  // rows of all tables
+	maxRowText = 16 << 20 // bytes of text of all tables, and of each Listed one
+	maxListed  = 1 << 12  // rows of a Listed table
 )
 
-// Fold makes tables about many files of the tables about each. What does not fit its memory of the values for percentiles is sorted on disk. It must
-// be closed.
+// Fold combines the tables of many files. It sorts values for percentiles on disk if they exceed its memory. It must be closed.
 type Fold struct {
-	Files int // that were taken in; their shares are averaged over all of them
+	Files int // number of files, over which shares are averaged
 
 	tables []*folded
 	groups []*group // by id
@@ -69,8 +66,8 @@ type Fold struct {
 	values *extsort.Ranks
 }
 
-// NewFold returns a fold of tables, which are known without rows. Values may take so many bytes of memory; the rest is sorted in a
-// file in tempDir; "": the system's directory.
+// NewFold returns a fold of tables, which are given without rows. memory bounds the bytes for values; more are sorted in a file
+// in tempDir; "": the system's directory.
 func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
 	f := &Fold{values: extsort.NewRanks(memory, tempDir)}
 	for _, form := range forms {
@@ -86,18 +83,18 @@ func (f *Fold) Close() error { return f.values.Close() }
 
 // folded is a table of a fold.
 type folded struct {
-	form   Table // one of a file
+	form   Table // the table of a file, without rows
 	groups map[string]*group
 	list   []*group
 
-	touched []*group // with something of the current file
-	total   int64    // of that file: what shares are parts of
+	touched []*group // groups with rows in the current file
+	total   int64    // total of the current file for shares
 
-	rows   []listedRow // of a Listed one, with the totals of all files
+	rows   []listedRow // if the table is Listed
 	totals Totals
 }
 
-// group is a row of a Grouped table. Its cells are the cells of one file's columns.
+// group is a row of a Grouped table. It has one cell for each column of a file's table.
 type group struct {
 	key   string // its names
 	cells []Cell
@@ -106,26 +103,26 @@ type group struct {
 	ranks ranks
 	id    int64
 
-	shares, maxShare int64 // in billionths; shares is the sum of all files
+	shares, maxShare int64 // in billionths; shares is the sum over all files
 	maxIn            string
 	current          int64 // Main in the current file
 	touched          bool
 }
 
-// ranks are percentiles: the smallest value that so many percent are not above.
-type ranks struct{ count, p50, p75, p95, p99, most int64 }
+// ranks are nearest-rank percentiles and the maximum.
+type ranks struct{ count, p50, p75, p95, p99, max int64 }
 
 // listedRow is a row of a Listed table.
 type listedRow struct {
 	file   string
-	cells  []Cell // by column; nil: still row's
-	row    *Row
-	number int64 // in the column by which the table is sorted
+	cells  []Cell // by column; nil until detach
+	row    *Row   // nil after detach
+	number int64  // value of the column by which the table is sorted
 	json   []byte
-	text   int
+	text   int // bytes
 }
 
-// Add takes in the tables of a file. The error is one of the temporary file.
+// Add adds the tables of a file. Errors come from the temporary file.
 func (f *Fold) Add(file string, r *Report) error {
 	f.Files++
 	for _, t := range f.tables {
@@ -134,7 +131,7 @@ func (f *Fold) Add(file string, r *Report) error {
 			if from.Name != t.form.Name {
 				continue
 			}
-			t.title(from.Columns)
+			t.updateTitles(from.Columns)
 			add := f.addGroups
 			if t.form.Folding == Listed {
 				add = t.addListed
@@ -148,8 +145,8 @@ func (f *Fold) Add(file string, r *Report) error {
 	return nil
 }
 
-// title takes over the titles of a table. Where they differ among files, the key is the title.
-func (t *folded) title(columns []Column) {
+// updateTitles copies the titles of a file's table. If titles differ among files, the key becomes the title.
+func (t *folded) updateTitles(columns []Column) {
 	columns = slices.Clone(columns)
 	for k := range columns {
 		if c := &columns[k]; t.form.Columns[k].Title != "" && t.form.Columns[k].Title != c.Title {
@@ -159,7 +156,7 @@ func (t *folded) title(columns []Column) {
 	t.form.Columns = columns
 }
 
-// addGroups adds rows to those that have the same names.
+// addGroups adds the rows of a file to their groups.
 func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
 	all := int64(0)
 	for i := range from.Rows {
@@ -201,7 +198,7 @@ func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
 	return nil
 }
 
-// add adds a number that is not negative, up to the largest there is.
+// add adds a number, which saturates; negative numbers count as 0.
 func add(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
 
 // group returns the group of a row, or of all others if there are too many.
@@ -231,7 +228,7 @@ func (f *Fold) group(t *folded, row *Row) *group {
 		g.cells[k].Absent = true
 		if t.form.Columns[k].Role == Group {
 			g.cells[k] = Cell{Text: strings.Clone(names[n]), Number: cell.Number}
-			if cell.Short != "" && !others { // of any length, or without a name
+			if cell.Short != "" && !others { // a shortened name, or a text for an empty one
 				if g.cells[k].Short = Elide(names[n], nameWidth); names[n] == "" {
 					g.cells[k].Short = strings.Clone(cell.Short)
 				}
@@ -243,11 +240,11 @@ func (f *Fold) group(t *folded, row *Row) *group {
 	return g
 }
 
-// nameWidth is the number of columns of the terminal that names have.
+// nameWidth is the maximum width of names in columns of the terminal.
 const nameWidth = 44
 
-// AddValue adds a value to the percentiles of a row of a RankedBy table. names are its Group columns. It comes
-// before the table of its file.
+// AddValue adds a value to the percentiles of a row of a RankedBy table. names are its Group columns. It must be called
+// before Add for the same file.
 func (f *Fold) AddValue(table string, number int64, names ...string) error {
 	i := slices.IndexFunc(f.tables, func(t *folded) bool { return t.form.Name == table })
 	t := f.tables[i]
@@ -267,14 +264,14 @@ func (f *Fold) AddValue(table string, number int64, names ...string) error {
 
 func (f *Fold) addValue(g *group, number int64) error {
 	g.ranks.count++
-	g.ranks.most = max(g.ranks.most, number)
+	g.ranks.max = max(g.ranks.max, number)
 	return f.values.Add(g.id, number)
 }
 
-// shareUnit is the number of parts in which shares are counted.
+// shareUnit is the value of a share of 100 %.
 const shareUnit = 1_000_000_000
 
-// endFile finds the shares of the rows in a file.
+// endFile adds the shares of groups in a file.
 func (t *folded) endFile(file string) {
 	for _, g := range t.touched {
 		share := int64(0)
@@ -290,7 +287,7 @@ func (t *folded) endFile(file string) {
 	t.touched = t.touched[:0]
 }
 
-// add adds what a file has besides rows.
+// add adds the totals of a file, except those that Fold sets.
 func (t *Totals) add(file *Totals) {
 	add(&t.Uncounted, file.Uncounted)
 	add((*int64)(&t.Blocking), int64(file.Blocking))
@@ -299,7 +296,7 @@ func (t *Totals) add(file *Totals) {
 	}
 }
 
-// addListed adds rows to a list. Of several that are as bad the first ones stay.
+// addListed adds the rows of a file and keeps the worst, the earliest if several are equal.
 func (t *folded) addListed(file string, _ *folded, from *Table) error {
 	t.totals.add(&from.Totals)
 	if len(from.Rows) == 0 {
@@ -313,25 +310,25 @@ func (t *folded) addListed(file string, _ *folded, from *Table) error {
 		t.rows = append(t.rows, listedRow{file: file, row: row, number: row.Cells()[at].Number})
 	}
 	slices.SortStableFunc(t.rows, func(a, b listedRow) int { return cmp.Compare(b.number, a.number) })
-	kept, text := t.rows[:0], 0
+	worst, text := t.rows[:0], 0
 	for _, row := range t.rows {
-		if len(kept) == maxListed {
+		if len(worst) == maxListed {
 			break
 		}
-		if err := row.keep(from.Start); err != nil {
+		if err := row.detach(from.Start); err != nil {
 			return err
 		}
 		if text+row.text <= maxRowText {
-			kept, text = append(kept, row), text+row.text
+			worst, text = append(worst, row), text+row.text
 		}
 	}
-	clear(t.rows[len(kept):])
-	t.rows = kept
+	clear(t.rows[len(worst):])
+	t.rows = worst
 	return nil
 }
 
-// keep makes a row independent of the recording, whose memory goes.
-func (r *listedRow) keep(start timeline.Nanos) error {
+// detach copies the data of a row, because the memory of the recording is freed.
+func (r *listedRow) detach(start timeline.Nanos) error {
 	if r.row == nil {
 		return nil
 	}
@@ -353,7 +350,7 @@ func (r *listedRow) keep(start timeline.Nanos) error {
 	return nil
 }
 
-// Finish finds the percentiles, when all files were taken in. The error is one of the temporary file, or ctx's.
+// Finish computes the percentiles after the last Add. Errors come from the temporary file or ctx.
 func (f *Fold) Finish(ctx context.Context) error {
 	return f.values.Each(ctx, func(id, i, number int64) error {
 		r := &f.groups[id].ranks
@@ -369,7 +366,7 @@ func (f *Fold) Finish(ctx context.Context) error {
 	})
 }
 
-// Tables returns the tables about all files.
+// Tables returns the combined tables.
 func (f *Fold) Tables() (tables []*Table) {
 	for _, t := range f.tables {
 		if t.form.Folding == Listed {
@@ -381,7 +378,7 @@ func (f *Fold) Tables() (tables []*Table) {
 	return tables
 }
 
-// List returns the totals of a Listed table; nil: there is no such table.
+// List returns the totals of the Listed table with a name; nil if there is none.
 func (f *Fold) List(name string) *Totals {
 	for _, t := range f.tables {
 		if t.form.Folding == Listed && t.form.Name == name {
@@ -391,7 +388,7 @@ func (f *Fold) List(name string) *Totals {
 	return nil
 }
 
-// Says is a line's statement about lists; "": nothing.
+// Says returns the summary of all lists, as the end of a line; "" if there is none.
 func (f *Fold) Says() (text string) {
 	rows := 0
 	for _, t := range f.tables {
@@ -405,14 +402,14 @@ func (f *Fold) Says() (text string) {
 	return text
 }
 
-// fileColumn is a column with the names of files: people get the last part.
+// fileColumn is a column of file paths; text has only their last element.
 func fileColumn[T any](key, title string, of func(*T) string) Of[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
 		return Cell{Text: of(row), Short: Elide(filepath.Base(of(row)), nameWidth)}
 	})
 }
 
-// listed is the table of a list.
+// listed returns the table of a list.
 func (t *folded) listed() *Table {
 	form := t.form
 	form.All = 0
@@ -430,7 +427,7 @@ func (t *folded) listed() *Table {
 	return out
 }
 
-// grouped is the table of groups.
+// grouped returns the table of groups.
 func (f *Fold) grouped(t *folded) *Table {
 	form := t.form
 	form.All, form.Whole, form.Nested, form.Key = 0, false, false, ""
@@ -464,7 +461,7 @@ func (f *Fold) grouped(t *folded) *Table {
 	return out
 }
 
-// percentiles are the columns with percentiles, if there are any.
+// percentiles returns the columns with percentiles.
 func (f Folding) percentiles() []Of[*group] {
 	if f < Ranked {
 		return nil
@@ -475,11 +472,11 @@ func (f Folding) percentiles() []Of[*group] {
 	return []Of[*group]{
 		column("p50_ns", "p50 ms", 5, func(r *ranks) int64 { return r.p50 }), column("p75_ns", "p75 ms", 7, func(r *ranks) int64 { return r.p75 }),
 		column("p95_ns", "p95 ms", 4, func(r *ranks) int64 { return r.p95 }), column("p99_ns", "p99 ms", 6, func(r *ranks) int64 { return r.p99 }),
-		column("max_ns", "max ms", 4, func(r *ranks) int64 { return r.most }),
+		column("max_ns", "max ms", 4, func(r *ranks) int64 { return r.max }),
 	}
 }
 
-// compareGroups puts groups in the order that names have by number, then by sum, largest first, the Main column above all; then by name.
+// compareGroups sorts groups by the numbers of Group cells, then by the Main column, then by sums, both descending; then by name.
 func compareGroups(form *Table, a, b *group) int {
 	order := 0
 	for _, role := range []Role{Group, Main, Sum} {

@@ -10,14 +10,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// foldRow is a row of the tables that are folded here.
+// foldRow is a row of the tables of these tests.
 type foldRow struct {
 	Name, place string
 	count       int64
 	self        timeline.Nanos
 }
 
-// foldReport is a report on one file with a table; all is the time of the file, 0: its rows'.
+// foldReport is a report on one file with a table; all is the total time of the file, 0: its rows' total.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
 		Name: "t", What: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",
@@ -31,7 +31,7 @@ func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	)}}}}
 }
 
-// fold makes the table of files, which are named by their number.
+// fold combines the tables of files, which are named by number.
 func fold(t *testing.T, folding Folding, reports ...*Report) (*Fold, string) {
 	t.Helper()
 	f := NewFold(foldReport(folding, 0).Sections[0].Tables, 1<<20, t.TempDir())
@@ -54,14 +54,14 @@ func fold(t *testing.T, folding Folding, reports ...*Report) (*Fold, string) {
 	return f, b.String()
 }
 
-// Rows with the same names are one, whatever the thread; shares are parts of the time of each file, and averaged over all of them.
+// Rows with equal names are combined, whatever the thread; shares are parts of the time of each file, averaged over all files.
 func TestFold(t *testing.T) {
 	twice := foldReport(Grouped, 40, foldRow{"f", "a.js:1", 1, 10}, foldRow{"f", "b.js:1", 1, 10})
 	twice.Sections = append(twice.Sections, foldReport(Grouped, 0, foldRow{"f", "a.js:1", 2, 20}).Sections...) // on another thread
 	twice.Sections[1].Tables[0].Total = 0
 	twice.Sections[0].Tables[0].Total = 20
 	_, got := fold(t, Grouped, twice, foldReport(Grouped, 40, foldRow{"f", "a.js:1", 1, 30}),
-		foldReport(Grouped, 100), // with the time of the others together, and no rows
+		foldReport(Grouped, 100), // a total time without rows
 		foldReport(Grouped, 0, foldRow{"f", "b.js:1", 1, 0}))
 	want := `name,place,recordings,count,self_ns,mean_share_ppb,max_share_ppb,max_share_in
 f,a.js:1,2,4,60,375000000,750000000,1
@@ -72,7 +72,7 @@ f,b.js:1,2,2,10,62500000,250000000,1
 	}
 }
 
-// Percentiles count all single rows, in any number of files.
+// Percentiles count all single rows in all files.
 func TestFoldRanks(t *testing.T) {
 	var reports []*Report
 	for file := range 7 {
@@ -89,7 +89,7 @@ func TestFoldRanks(t *testing.T) {
 	}
 }
 
-// The sums do not depend on the order in which files come.
+// The result does not depend on the order of files.
 func TestFoldOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	want := ""
@@ -104,7 +104,7 @@ func TestFoldOrder(t *testing.T) {
 		}
 		_, got := fold(t, Grouped, reports...)
 		lines := strings.Split(got, "\n")
-		for i := range lines { // the file is named by its place
+		for i := range lines { // files are named by their index
 			lines[i] = lines[i][:strings.LastIndexByte(lines[i], ',')+1]
 		}
 		if got = strings.Join(lines, "\n"); want == "" {
@@ -116,7 +116,7 @@ func TestFoldOrder(t *testing.T) {
 	}
 }
 
-// However many names there are, memory is bounded, and nothing is missing in the sum.
+// Memory is bounded however many names there are, and the sum is complete.
 func TestFoldLimit(t *testing.T) {
 	rows := make([]foldRow, maxRows+1000)
 	for i := range rows {
@@ -128,7 +128,7 @@ func TestFoldLimit(t *testing.T) {
 	}
 }
 
-// Of a list the worst rows stay, of several that are as bad those that came first, and no more than there is room for.
+// A list keeps the worst rows, the earliest ones if several are equal, up to its limit.
 func TestFoldList(t *testing.T) {
 	var reports []*Report
 	for _, length := range []timeline.Nanos{60, 70, 60, 80} {
@@ -140,7 +140,7 @@ func TestFoldList(t *testing.T) {
 		r.Sections[0].Tables[0].Totals = Totals{Uncounted: 1, Blocking: 10, Omitted: map[string]int64{"move": 1}}
 		reports = append(reports, r)
 	}
-	none := foldReport(Listed, 0) // has only what is in no row
+	none := foldReport(Listed, 0) // has no rows
 	none.Sections[0].Tables[0].Totals = Totals{Uncounted: 6, Blocking: 60, Omitted: map[string]int64{"move": 2}}
 	f, got := fold(t, Listed, append(reports, none)...)
 	if strings.Count(got, "\n4,f,") != maxListed/2 || strings.Count(got, "\n2,f,") != maxListed/2 || !strings.HasPrefix(got, "file,name,place,count,self_ns,other\n4,") {

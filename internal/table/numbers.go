@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Thousands writes a number with commas between thousands, as text for people has all its numbers; JSON and CSV have none.
+// Thousands formats a number with commas between thousands, for text; JSON and CSV have no commas.
 func Thousands[N Integer](n N) string { return Separated(fmt.Sprint(n)) }
 
-// Separated puts commas between the thousands of a decimal number, which may have a sign and decimals.
+// Separated inserts commas between the thousands of a decimal number, which may have a sign and decimals.
 func Separated(number string) string {
 	whole, decimals := number, ""
 	if at := strings.IndexByte(number, '.'); at >= 0 {
@@ -28,7 +28,7 @@ func Separated(number string) string {
 	return whole + decimals
 }
 
-// Plural says how many there are of what has a name for one and a name for many.
+// Plural formats a number with the singular or plural of a noun.
 func Plural[N Integer](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -36,15 +36,16 @@ func Plural[N Integer](n N, one, many string) string {
 	return Thousands(n) + " " + many
 }
 
-// Count says how many there are of what has a regular plural.
-func Count[N Integer](n N, what string) string { return Plural(n, what, what+"s") }
+// Count formats a number with a noun that has a regular plural.
+func Count[N Integer](n N, noun string) string { return Plural(n, noun, noun+"s") }
 
-// Millis writes a time as milliseconds with three decimals and without unit, for columns that name it.
+// Millis formats a time in milliseconds with three decimals, without the unit, which is in the title of the column.
 func Millis(t timeline.Nanos) string {
 	return Separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
 }
 
-// WholeMillis writes a length of time as milliseconds without decimals that say nothing, and as Length where that says as much.
+// WholeMillis formats a length of time in milliseconds without trailing zeros, or as Length if it is a multiple of a second from
+// 10 s on.
 func WholeMillis(t timeline.Nanos) string {
 	if t >= 10*second && t%second == 0 {
 		return Length(t)
@@ -52,15 +53,15 @@ func WholeMillis(t timeline.Nanos) string {
 	return strconv.FormatFloat(float64(t)/1e6, 'f', -1, 64) + " ms"
 }
 
-// MomentText writes a time since the start of a trace, for columns of them, as --from and --to read it.
+// MomentText formats a time since the start of a trace for a column, in the syntax of --from and --to.
 func MomentText(t timeline.Nanos) string { return Separated(moment.Column(t)) }
 
-// numberAtEnd matches the number with which a text ends, which means nothing if only a part of it is seen: the number of a process or thread, the
-// line and column of a function.
+// numberAtEnd matches a number at the end of a text, which must not be truncated: the id of a process or thread, or the line and
+// column of a function.
 var numberAtEnd = regexp.MustCompile(`(?:[ /(\[]|[pt]id )*[0-9][0-9:,.]*[\])]*$`)
 
-// Elide makes a text printable and shortens it in the middle to a number of columns, of which a number at its end is left whole where it
-// has room.
+// Elide makes a text printable and shortens it in the middle to a number of columns. It keeps a number at the end whole if that
+// fits.
 func Elide(text string, width int) string {
 	text = printable.Text(text)
 	if cellwidth.Of(text) <= width {
@@ -80,13 +81,13 @@ func Elide(text string, width int) string {
 		}
 	}
 	isDigit := func(i int) bool { return i >= 0 && i < len(runes) && '0' <= runes[i] && runes[i] <= '9' }
-	for head > 1 && isDigit(head-1) && isDigit(head) { // a part of a number is another number
+	for head > 1 && isDigit(head-1) && isDigit(head) { // a truncated number would be a different one
 		head--
 	}
 	for tail > 1 && isDigit(len(runes)-tail) && isDigit(len(runes)-tail-1) {
 		tail--
 	}
-	first, _, _ := strings.Cut(string(runes[:head]), "…") // it was shortened before
+	first, _, _ := strings.Cut(string(runes[:head]), "…") // the text may be shortened already
 	last := string(runes[len(runes)-tail:])
 	if i := strings.LastIndex(last, "…"); i >= 0 {
 		last = last[i+len("…"):]
@@ -94,5 +95,5 @@ func Elide(text string, width int) string {
 	return first + "…" + last
 }
 
-// Printable is a text with escapes for what is not seen, or does something else in a terminal than be seen.
+// Printable escapes invisible and control characters in a text.
 func Printable(text string) string { return printable.Text(text) }

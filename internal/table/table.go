@@ -1,12 +1,12 @@
-// Package table is the form in which reports answer: tables of typed cells, with what people need around them. A report makes tables
-// once; text, CSV, JSON and HTML are renderings of these.
+// Package table is the model of reports: tables of typed cells, with texts around them. A report makes its tables once; text, CSV,
+// JSON and HTML are renderings of them.
 //
-// A table is made by New from a list of rows and columns, each of which knows its key, its title and how to find its cell in a row: adding
-// a column touches one place. Sorting, choosing columns and limiting rows is done on the model (Order), and so is fitting to a terminal
-// (text.go). CSV and JSON are in encode.go; pages of HTML are drawn by package reportpage. A report on many files is a fold over the tables
-// of each (fold.go).
+// New makes a table from a list of rows and columns. A column has its key, its title, and a function that returns its cell for a
+// row, so adding a column changes one place. Order sorts rows, limits them and selects columns on the model; fit.go fits tables to
+// a terminal. CSV and JSON are in encode.go; package reportpage renders HTML. A report on many files combines the tables of each
+// (fold.go).
 //
-// What does not live here: what tables are about, flags, and files.
+// What does not live here: the content of tables, flags, and files.
 package table
 
 import (
@@ -18,42 +18,43 @@ import (
 
 // Table is a table of a report.
 type Table struct {
-	Name   string // by which people ask for it
-	Title  string // for people
-	Key    string // the key of the column by which it is sorted
-	Main   bool   // CSV has this table if none is asked for, and not the first one
-	Hidden bool   // text has it only if it is asked for, or told apart by no other
-	Whole  bool   // it has all its rows, whatever the limit, unless it is sorted anew
-	Flush  bool   // text has no margin beside it
-	What   string // what a row is, in the plural; "": rows
-	Nested bool   // its rows are inside another table's in the JSON form
-	All    int    // the number of rows, if Rows are fewer
+	Name   string // value of --table
+	Title  string // in text
+	Key    string // key of the column by which it is sorted
+	Main   bool   // the default table of CSV, instead of the first one
+	Hidden bool   // only in text if requested by name
+	Whole  bool   // ignores the limit of rows, unless --sort is used
+	Flush  bool   // has no margin in text
+	What   string // plural noun for rows; "": rows
+	Nested bool   // its rows are part of another table's rows in JSON
+	All    int    // number of rows, if Rows is truncated
 	Notes  []string
 
-	Folding Folding              // in a report on many files
-	Total   int64                // there: what the Main column has in the file; 0: its sum
-	Start   timeline.Nanos       // there: of the trace, of Listed rows
-	Totals  Totals               // there: of what a Listed one lists, in the file
-	Says    func(*Totals) string // there: the first line about a Listed one
-	Worst   string               // there: what the rows are that a Listed one keeps, such as longest
+	// The following are for reports on many files.
+	Folding Folding
+	Total   int64                // total of the Main column in the file; 0: the sum of the rows
+	Start   timeline.Nanos       // start of the trace, for Listed rows
+	Totals  Totals               // of a Listed table of the file
+	Says    func(*Totals) string // the first line about a Listed table
+	Worst   string               // adjective for the rows of a Listed table, such as longest
 
 	Columns []Column
 	Rows    []Row
 
 	bars   bool // shares have bars
-	chosen bool // the columns are those that were asked for
+	chosen bool // columns were selected
 }
 
-// Row is a row of a table. Its cells are made on request: most rows of large tables are not shown, and JSON needs none.
+// Row is a row of a table. Its cells are made on demand: most rows of large tables are not printed, and JSON needs no cells.
 type Row struct {
 	Record Record // the row as JSON
-	Last   bool   // what is in no other row: in text it comes last, however the table is sorted
+	Last   bool   // a row for the rest, which comes last in text, however the table is sorted
 
 	make  func() []Cell
 	cells []Cell
 }
 
-// Cells are the cells of the row, one for each column.
+// Cells returns the cells of the row, one for each column.
 func (r *Row) Cells() []Cell {
 	if r.cells == nil {
 		r.cells = r.make()
@@ -61,58 +62,57 @@ func (r *Row) Cells() []Cell {
 	return r.cells
 }
 
-// Column is a column of a table. Its key is its name in CSV, where times are nanoseconds; the title is for people, who get
-// milliseconds. A column without key is for people only, one without title for programs.
+// Column is a column of a table. The key is its name in CSV and JSON, where times are nanoseconds; the title is its name in text
+// and HTML, where times are milliseconds. A column without a key or without a title is missing there.
 type Column struct {
 	Key, Title string
 	Kind       Kind
-	Spare      uint8  // where a terminal is too narrow, columns are left out, those first with the largest number; 0: never
-	Moment     bool   // texts that are times of the trace, and sorted as such
-	Whole      bool   // texts that are never shortened, because they are words or numbers
-	Fixed      bool   // it says what the row is about, and stays when other columns are chosen
-	IfAny      bool   // people get it only where a row has something in it, or if they ask for it
-	Page       bool   // only a page has room for it
-	CountKey   string // of times: the key of one more column of CSV, with the number of samples of the time
-	Over       int64  // a number from which on people should look at it; 0: none
+	Spare      uint8  // narrow terminals drop columns with the highest number first; 0: never
+	Moment     bool   // texts are times of the trace, and sorted as such
+	Whole      bool   // texts are never shortened, because they are words or numbers
+	Fixed      bool   // identifies the row, and stays when columns are selected
+	IfAny      bool   // hidden if no row has a value, unless it was selected
+	Page       bool   // only in HTML
+	CountKey   string // key of an additional CSV column with Cell.Count
+	Over       int64  // numbers from this on are highlighted; 0: none
 	Role       Role   // in a report on many files
 }
 
-// Kind says what the cells of a column are.
+// Kind is the type and unit of the cells of a column.
 type Kind uint8
 
-// The kinds of columns.
 const (
 	TextKind    Kind = iota
 	CountKind        // a number
 	TimeKind         // nanoseconds
-	ByteKind         // bytes, for people in KB
+	ByteKind         // bytes; KB in text
 	ShareKind        // thousandths
 	PortionKind      // billionths
-	PercentKind      // of the count of each cell
+	PercentKind      // a part of Cell.Count
 	ChangeKind       // a difference of times
-	RatioKind        // a difference in thousandths
+	RatioKind        // a relative difference in thousandths
 	FlagKind         // 1: yes
 )
 
-// Cell is a value of a table: a text or a number, as the column says.
+// Cell is a value of a table: a text or a number, depending on the kind of the column.
 type Cell struct {
 	Text   string
-	Short  string // for people, if that is not the text, or if there is no value
-	Note   string // for people, after the text, and never cut
-	Long   string // for people where there is room, and never cut: urls in it are seen to be some; "": the text
+	Short  string // text for people, if it differs from Text or there is no value
+	Note   string // follows the text, never truncated
+	Long   string // full text for HTML, in which urls are recognized; "": Text
 	Number int64
-	Count  int64 // where the column has a count
-	Absent bool  // there is no value
-	Few    bool  // a percentile of so few values that pages do not show it: fewer than Enough
+	Count  int64 // for columns with CountKey, or of PercentKind
+	Absent bool  // no value
+	Few    bool  // a percentile of fewer than Enough values, which HTML does not show
 }
 
-// Enough is the number of values from which on percentiles say something.
+// Enough is the number of values that a meaningful percentile needs.
 const Enough = 20
 
 // None is a cell without a value.
 var None = Cell{Absent: true}
 
-// Integer is what people count with.
+// Integer is the type of counts.
 type Integer interface {
 	~int | ~int64 | ~uint64
 }
@@ -134,7 +134,7 @@ func Optional[N Integer](n *N) Cell {
 // Counted is a time with its number of samples.
 func Counted(t timeline.Nanos, samples int64) Cell { return Cell{Number: int64(t), Count: samples} }
 
-// Share is a part of all in thousandths.
+// Share is a cell with a share in thousandths.
 func Share(part, all timeline.Nanos) Cell {
 	if all <= 0 {
 		return Cell{}
@@ -142,7 +142,7 @@ func Share(part, all timeline.Nanos) Cell {
 	return Cell{Number: int64(float64(part)/float64(all)*1000 + 0.5)}
 }
 
-// Flag is a cell that says yes or no.
+// Flag is a cell with yes or no.
 func Flag(set bool) Cell {
 	if set {
 		return Cell{Number: 1}
@@ -150,7 +150,7 @@ func Flag(set bool) Cell {
 	return Cell{}
 }
 
-// Name is a cell with a name of any length, of which people get at most so many columns of the terminal: both ends say something.
+// Name is a cell with a name, which text shortens in the middle to a width.
 func Name(name string, width int) Cell {
 	if name == "" {
 		return Cell{Short: "(none)"}
@@ -158,18 +158,18 @@ func Name(name string, width int) Cell {
 	return Cell{Text: name, Short: Elide(name, width)}
 }
 
-// Moment is a time of a trace: for people from its start, in the form that --from takes; for programs as it is.
+// Moment is a cell with a time of a trace: text has the time since the start, in the syntax of --from; CSV and JSON the timestamp.
 func Moment(at, start timeline.Nanos) Cell {
 	return Cell{Text: strconv.FormatInt(int64(at), 10), Short: MomentText(at - start), Number: int64(at)}
 }
 
-// Of is a column of a table whose rows are made of Ts.
+// Of is a column of a table with rows of type T.
 type Of[T any] struct {
 	Column
 	Cell func(*T) Cell
 }
 
-// New makes the rows of a table. A row is the JSON of its T.
+// New makes a table from a list of values. The JSON form of a row is its value's.
 func New[T any](t Table, list []T, columns ...Of[T]) *Table {
 	t.Columns = make([]Column, len(columns))
 	for k := range columns {
@@ -188,7 +188,7 @@ func New[T any](t Table, list []T, columns ...Of[T]) *Table {
 	return &t
 }
 
-// Cells is any column.
+// Cells is a column with any properties.
 func Cells[T any](c Column, cell func(*T) Cell) Of[T] { return Of[T]{c, cell} }
 
 // Texts is a column of texts.
@@ -196,12 +196,12 @@ func Texts[T any](key, title string, of func(*T) string) Of[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell { return Text(of(row)) })
 }
 
-// Names is a column of texts of any length, which people get in so many columns of the terminal.
+// Names is a column of names, see Name.
 func Names[T any](key, title string, width int, of func(*T) string) Of[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell { return Name(of(row), width) })
 }
 
-// Moments is a column of times of a trace with a start.
+// Moments is a column of times of a trace, see Moment.
 func Moments[T any](key, title string, start timeline.Nanos, of func(*T) timeline.Nanos) Of[T] {
 	return MomentCells(key, title, func(row *T) Cell { return Moment(of(row), start) })
 }
@@ -226,12 +226,12 @@ func OptionalTimes[T any](key, title string, of func(*T) *timeline.Nanos) Of[T] 
 	return Cells(Column{Key: key, Title: title, Kind: TimeKind}, func(row *T) Cell { return Optional(of(row)) })
 }
 
-// CountedTimes is a column of times with their numbers of samples. The keys are CSV's.
+// CountedTimes is a column of times with their numbers of samples.
 func CountedTimes[T any](key, countKey, title string, of func(*T) (timeline.Nanos, int64)) Of[T] {
 	return Cells(Column{Key: key, CountKey: countKey, Title: title, Kind: TimeKind}, func(row *T) Cell { return Counted(of(row)) })
 }
 
-// Nested is a column with texts that are at a depth of a tree.
+// Nested is a column of texts that are indented by their depth in a tree.
 func Nested[T any](key, title string, width int, of func(*T) (text string, depth int)) Of[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
 		text, depth := of(row)
@@ -239,7 +239,7 @@ func Nested[T any](key, title string, width int, of func(*T) (text string, depth
 	})
 }
 
-// Shares is a column for people with parts of all in percent.
+// Shares is a column of percentages, in text and HTML only.
 func Shares[T any](title string, of func(*T) (part, all timeline.Nanos)) Of[T] {
 	return Cells(Column{Title: title, Kind: ShareKind}, func(row *T) Cell { return Share(of(row)) })
 }
@@ -254,62 +254,62 @@ func Flags[T any](key, title string, of func(*T) bool) Of[T] {
 	return Cells(Column{Key: key, Title: title, Kind: FlagKind}, func(row *T) Cell { return Flag(of(row)) })
 }
 
-// Spare marks the column as one that people can do without where a terminal is too narrow: the largest number goes first.
+// Spare sets Column.Spare.
 func (c Of[T]) Spare(n uint8) Of[T] {
 	c.Column.Spare = n
 	return c
 }
 
-// Words marks texts of the column that are never shortened.
+// Words sets Column.Whole.
 func (c Of[T]) Words() Of[T] {
 	c.Whole = true
 	return c
 }
 
-// Noted adds a note for people to texts of which of says one; "": none.
-func (c Of[T]) Noted(of func(text string) string) Of[T] {
+// Noted adds notes to the texts of the column; "": none.
+func (c Of[T]) Noted(note func(text string) string) Of[T] {
 	cell := c.Cell
 	c.Cell = func(row *T) Cell {
 		v := cell(row)
-		v.Note = of(v.Text)
+		v.Note = note(v.Text)
 		return v
 	}
 	return c
 }
 
-// Only shows people the column only on a condition.
-func (c Of[T]) Only(shown bool) Of[T] {
-	if !shown {
+// Only hides the column in text and HTML unless a condition holds.
+func (c Of[T]) Only(condition bool) Of[T] {
+	if !condition {
 		c.Title = ""
 	}
 	return c
 }
 
-// IfAny shows people the column only if a row has something in it.
+// IfAny sets Column.IfAny.
 func (c Of[T]) IfAny() Of[T] {
 	c.Column.IfAny = true
 	return c
 }
 
-// Over says from which number on people should look at it.
+// Over sets Column.Over.
 func (c Of[T]) Over(n timeline.Nanos) Of[T] {
 	c.Column.Over = int64(n)
 	return c
 }
 
-// Fixed keeps the column when others are chosen.
+// Fixed sets Column.Fixed.
 func (c Of[T]) Fixed() Of[T] {
 	c.Column.Fixed = true
 	return c
 }
 
-// Is says what becomes of the column in a report on many files.
+// Is sets Column.Role.
 func (c Of[T]) Is(role Role) Of[T] {
 	c.Role = role
 	return c
 }
 
-// OnlyPage marks the column as one for which only a page has room.
+// OnlyPage sets Column.Page.
 func (c Of[T]) OnlyPage() Of[T] {
 	c.Page = true
 	return c

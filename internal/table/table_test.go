@@ -36,8 +36,8 @@ func text(t *Table, columns int) string {
 	return b.String()
 }
 
-// Numbers stand below each other whatever script the names are in: wide characters take two columns, marks none. A column in which no row
-// has anything is not there.
+// Numbers are aligned whatever script the names are in: wide characters have two columns, marks none. A column without values is
+// hidden.
 func TestWideNames(t *testing.T) {
 	got := text(newTable(row{"layout", 9, 0, nil, "a.js"}, row{"計算量", 144, 0, nil, "a.js"}, row{"gro\u0308ße", 2304, 0, nil, "a.js"}, row{"テスト", 36864, 1, nil, "b.js"}), 0)
 	const want = `
@@ -53,16 +53,16 @@ func TestWideNames(t *testing.T) {
 	}
 }
 
-// A table leaves out what people miss least, and then shortens the widest texts.
+// A table drops dispensable columns and shortens the widest texts.
 func TestFit(t *testing.T) {
 	p50 := timeline.Nanos(1000)
 	for columns, want := range map[int]string{
 		0: "function samples self ms p50 ms where the first of two long names 12 0.002 0.001 a thread with a name",
 		// 2 columns before each, and the width of the widest cell: 29 + 9 + 9 + 8 + 22.
 		77: "function samples self ms p50 ms where the first of two long names 12 0.002 0.001 a thread with a name",
-		76: "function samples self ms where the first of two long names 12 0.002 a thread with a name 1 more column where there is room, or with --columns and --csv",
-		61: "function self ms where the first of two long names 0.002 a thread with a name 2 more columns where there is room, or with --columns and --csv",
-		50: "function self ms where the first o… names 0.002 a thread wit…a name 2 more columns where there is room, or with --columns and --csv",
+		76: "function samples self ms where the first of two long names 12 0.002 a thread with a name 1 more column in a wider terminal, or with --columns or --csv",
+		61: "function self ms where the first of two long names 0.002 a thread with a name 2 more columns in a wider terminal, or with --columns or --csv",
+		50: "function self ms where the first o… names 0.002 a thread wit…a name 2 more columns in a wider terminal, or with --columns or --csv",
 	} {
 		got := strings.Join(strings.Fields(text(newTable(row{"the first of two long names", 12, 2000, &p50, "a thread with a name"}), columns)), " ")
 		if want := "Functions, by self time " + want; got != want {
@@ -71,7 +71,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Rows are sorted, cut and chosen on the model: what is in no other row comes last and stays, and what has no value comes after what has one.
+// Rows are sorted and limited, and columns selected on the model: the rest comes last and stays, and absent values come last.
 func TestOrder(t *testing.T) {
 	p50 := []timeline.Nanos{5, 3}
 	rows := []row{{"b", 1, 10, nil, ""}, {"(rest)", 9, 90, nil, ""}, {"a", 3, 20, &p50[0], ""}, {"c", 2, 30, &p50[1], ""}}
@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// The same table as CSV and as JSON: both are whole, and neither has a character that does something else than be read.
+// CSV and JSON of the same table are complete and have no control characters.
 func TestPrograms(t *testing.T) {
 	report := &Report{Lines: true, Head: []Record{JSON(map[string]int{"rows": 2})}, Sections: []Section{{Tables: []*Table{newTable(row{"=a\n", 1, 1_000_000, nil, "<x>"}, row{"b,\u009b", 2, 0, nil, ""})}}}}
 	var csv, lines bytes.Buffer
@@ -123,7 +123,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// Sections that people can do without are one line, unless there are no others.
+// Quiet sections are replaced by one line, unless there are no others.
 func TestJoinQuiet(t *testing.T) {
 	r := Report{Sections: []Section{{Title: "busy"}, {Title: "1", Quiet: "pool"}, {Title: "2", Quiet: "pool"}, {Title: "3", Quiet: "io"}}}
 	say := func(n int, names string) string { return Thousands(n) + " threads: " + names }
@@ -137,7 +137,7 @@ func TestJoinQuiet(t *testing.T) {
 	}
 }
 
-// On a terminal with color shares have bars, numbers over a threshold are red, and ids are dim; anything else gets the text alone.
+// On a terminal with color shares have bars, numbers over a threshold are red, and ids are dim; other output has only the text.
 func TestColors(t *testing.T) {
 	type line struct {
 		name       string

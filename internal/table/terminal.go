@@ -10,13 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Terminal is what text for people is written to. The zero Terminal means no terminal: a pipe and a file get whole lines without color.
+// Terminal is the destination of text. The zero Terminal is a pipe or file, with whole lines without color.
 type Terminal struct {
-	Columns int  // 0: not known, or no terminal
+	Columns int  // 0: unknown, or no terminal
 	Color   bool // text may be bold and colored
 }
 
-// The sequences of terminals that begin and end emphasis.
+// Escape sequences for emphasis.
 const (
 	beginBold   = "\x1b[1m"
 	beginRed    = "\x1b[31m"
@@ -25,30 +25,30 @@ const (
 	endEmphasis = "\x1b[0m"
 )
 
-// Heading is a text that leads people: a title, or the names of columns.
+// Heading formats a title, or the names of columns.
 func (t Terminal) Heading(text string) string { return t.emphasize(beginBold, text) }
 
-// Severe is a text that people must not miss.
+// Severe formats a severe problem.
 func (t Terminal) Severe(text string) string { return t.emphasize(beginRed, text) }
 
-// Warning is a text that people should not miss.
+// Warning formats a warning.
 func (t Terminal) Warning(text string) string { return t.emphasize(beginYellow, text) }
 
-// Aside makes the ids of processes and threads in a line less conspicuous.
-func (t Terminal) Aside(line string) string {
+// DimIDs dims the ids of processes and threads in a line.
+func (t Terminal) DimIDs(line string) string {
 	if !t.Color {
 		return line
 	}
 	return ids.ReplaceAllStringFunc(line, func(id string) string { return t.emphasize(beginDim, id) })
 }
 
-// ids matches the ids of processes and threads as titles have them.
+// ids matches the ids of processes and threads in titles.
 var ids = regexp.MustCompile(`\[[pt]id [^\]\[]*\]`)
 
 // barCells is the width of the bars of shares.
 const barCells = 8
 
-// bar draws a part of all in eighths of so many cells.
+// bar draws a share as a bar of barCells cells, to an eighth of a cell.
 func bar(part, all float64) string {
 	eighths := int(min(max(part/all, 0), 1)*barCells*8 + 0.5)
 	text := strings.Repeat("█", eighths/8)
@@ -58,15 +58,15 @@ func bar(part, all float64) string {
 	return cellwidth.Left(text, barCells)
 }
 
-// Spark draws values as a line of bars, one a cell, whose largest is the tallest; "": the terminal gets plain text, or all are 0.
+// Spark draws values as a line of bars, one cell each, scaled to the largest; "" without Color or if all are 0.
 func (t Terminal) Spark(values []timeline.Nanos) string {
-	most := slices.Max(append([]timeline.Nanos{0}, values...))
-	if !t.Color || most == 0 {
+	largest := slices.Max(append([]timeline.Nanos{0}, values...))
+	if !t.Color || largest == 0 {
 		return ""
 	}
 	var b strings.Builder
 	for _, v := range values {
-		b.WriteRune([]rune(" ▁▂▃▄▅▆▇█")[int(math.Ceil(float64(v)/float64(most)*8))])
+		b.WriteRune([]rune(" ▁▂▃▄▅▆▇█")[int(math.Ceil(float64(v)/float64(largest)*8))])
 	}
 	return b.String()
 }
@@ -78,11 +78,11 @@ func (t Terminal) emphasize(begin, text string) string {
 	return begin + text + endEmphasis
 }
 
-// minWrapped is the width of the narrowest terminal for which lines are divided: narrower ones do it themselves.
+// minWrapped is the width of the narrowest terminal for which Wrap wraps lines; narrower terminals wrap them themselves.
 const minWrapped = 30
 
-// Wrap divides a line that is longer than the terminal is wide between words, of which a number and its unit are one. What does not fit
-// the first line begins below its column hang. A word that has no room in a line is shortened in the middle.
+// Wrap wraps a line at the width of the terminal, but not between a number and its unit. Further lines start at the column hang.
+// A word that is longer than a line is shortened in the middle.
 func (t Terminal) Wrap(line string, hang int) string {
 	if t.Columns < minWrapped || cellwidth.Of(line) <= t.Columns {
 		return line
@@ -110,5 +110,5 @@ func (t Terminal) Wrap(line string, hang int) string {
 	return b.String()
 }
 
-// oneWord matches the first word of a text: with its unit if it is a number, and with its number if it is a kind of id.
+// oneWord matches the first word of a text, including the unit of a number and the number of an id.
 var oneWord = regexp.MustCompile(`^(?:[^ ]*\[[pt]id [^ ]+|[^ ]*[0-9] (?:ms|%)[^ ]*|[^ ]+)`)

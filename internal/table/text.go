@@ -16,35 +16,35 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Report is what a command prints in all forms: sections of tables, with what leads to them.
+// Report is the output of a command in all forms: sections of tables, with texts.
 type Report struct {
 	Sections []Section
-	Nothing  string   // why there are no rows; "": there are some
-	Notes    []string // what the numbers lack, for standard error
+	Nothing  string   // the reason why there are no rows; "": there are rows
+	Notes    []string // limitations of the numbers, for standard error
 	Head     []Record // the first lines of the JSON form
 	Lines    bool     // rows are lines of the JSON form; false: they are in its head
-	Fixed    bool     // the text is Text, to the byte, unless tables are sorted or chosen
+	Fixed    bool     // text output is exactly Text, unless tables are sorted or selected
 	Text     string
 }
 
-// Section is a part of a report, such as that about one thread.
+// Section is a part of a report, for example about one thread.
 type Section struct {
 	Title   string   // "": none, and the section has no margin
-	Lines   []string // for people, before the tables
+	Lines   []string // text before the tables
 	Tables  []*Table
-	Details []Detail // for people, after the tables
-	After   []string // for people, at the end
-	Quiet   string   // what the section is about, if people can do without it where others say more
+	Details []Detail // text after the tables
+	After   []string // text at the end
+	Quiet   string   // subject of a section that can be omitted if others are more informative
 }
 
-// Detail is a block of lines for people about one row.
+// Detail is a block of lines about one row.
 type Detail struct {
 	Title string
 	Width int // of the labels
 	Lines []Labelled
 }
 
-// Labelled is a line with a label before it, "" for the label of the line before. What does not fit it begins below its column Hang.
+// Labelled is a line with a label; "" continues the label of the line before. When wrapped, further lines start at the column Hang.
 type Labelled struct {
 	Label, Text string
 	Hang        int
@@ -57,7 +57,7 @@ func (d *Detail) Add(label, text string, hang int) {
 	}
 }
 
-// AddList adds lines of which the first has the label.
+// AddList adds lines; the first one has the label.
 func (d *Detail) AddList(label string, lines []string, hang int) {
 	for i, line := range lines {
 		if i > 0 {
@@ -70,11 +70,11 @@ func (d *Detail) AddList(label string, lines []string, hang int) {
 func (d *Detail) write(b *bytes.Buffer, on Terminal) {
 	fmt.Fprintf(b, "\n%s\n", on.Heading(on.Wrap(d.Title, 3)))
 	for _, l := range d.Lines {
-		fmt.Fprintln(b, on.Aside(on.Wrap("   "+cellwidth.Left(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang)))
+		fmt.Fprintln(b, on.DimIDs(on.Wrap("   "+cellwidth.Left(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang)))
 	}
 }
 
-// tables are the tables of all sections.
+// tables yields the tables of all sections.
 func (r *Report) tables() iter.Seq[*Table] {
 	return func(yield func(*Table) bool) {
 		for i := range r.Sections {
@@ -87,24 +87,24 @@ func (r *Report) tables() iter.Seq[*Table] {
 	}
 }
 
-// Apply arranges all tables.
+// Apply applies an order to all tables.
 func (r *Report) Apply(o *Order) {
 	for t := range r.tables() {
 		o.Apply(t)
 	}
 }
 
-// LastRows moves the rows to the end that are Last, as people read tables.
+// LastRows moves rows with Last to the end, for text.
 func (r *Report) LastRows() {
 	for t := range r.tables() {
 		slices.SortStableFunc(t.Rows, func(a, b Row) int { return FalseFirst(a.Last, b.Last) })
 	}
 }
 
-// JoinQuiet replaces the sections that people can do without by one line with their names, unless there are no others.
+// JoinQuiet replaces quiet sections by one line with their subjects, unless there are no other sections.
 func (r *Report) JoinQuiet(text func(count int, names string) string) {
-	loud := slices.DeleteFunc(slices.Clone(r.Sections), func(s Section) bool { return s.Quiet != "" })
-	if len(loud) == 0 || len(loud) == len(r.Sections) {
+	others := slices.DeleteFunc(slices.Clone(r.Sections), func(s Section) bool { return s.Quiet != "" })
+	if len(others) == 0 || len(others) == len(r.Sections) {
 		return
 	}
 	counts := map[string]int{}
@@ -119,21 +119,20 @@ func (r *Report) JoinQuiet(text func(count int, names string) string) {
 		}
 		words = append(words, name)
 	}
-	const most = 12
-	if more := len(words) - most; more > 0 {
-		words = append(words[:most], Thousands(more)+" more")
+	const maxWords = 12
+	if more := len(words) - maxWords; more > 0 {
+		words = append(words[:maxWords], Thousands(more)+" more")
 	}
-	r.Sections = append(loud, Section{Lines: []string{text(len(r.Sections)-len(loud), strings.Join(words, ", "))}})
+	r.Sections = append(others, Section{Lines: []string{text(len(r.Sections)-len(others), strings.Join(words, ", "))}})
 }
 
-// WriteText prints a report for people: the tables that have rows, or only the one of a name.
+// WriteText prints a report as text: the tables that have rows, or only the one with a name.
 func (r *Report) WriteText(w io.Writer, on Terminal, only string) error {
-	var b bytes.Buffer
 	if r.Nothing != "" {
-		fmt.Fprintln(&b, on.Wrap(r.Nothing, 0))
-		_, err := w.Write(b.Bytes())
+		_, err := fmt.Fprintln(w, on.Wrap(r.Nothing, 0))
 		return err
 	}
+	var b bytes.Buffer
 	for i := range r.Sections {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -169,7 +168,7 @@ func (s *Section) write(b *bytes.Buffer, on Terminal, only string) {
 	}
 }
 
-// writeText prints a table, as much of it as the terminal has room for.
+// writeText prints a table, fitted to the terminal.
 func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 	margin := "  "
 	if t.Flush {
@@ -182,7 +181,7 @@ func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 		b.WriteByte('\n')
 	}
 	t.fill()
-	fitted, left := t.fit(on, len(margin))
+	fitted, dropped := t.fit(on, len(margin))
 	for i, line := range fitted.lines(on) {
 		if line = strings.TrimRight(margin+line, " "); i == 0 {
 			line = on.Heading(line)
@@ -190,8 +189,8 @@ func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 		b.WriteString(line + "\n")
 	}
 	notes := t.Notes
-	if left > 0 {
-		notes = append([]string{Plural(left, "more column", "more columns") + " where there is room, or with --columns and --csv"}, notes...)
+	if dropped > 0 {
+		notes = append([]string{Plural(dropped, "more column", "more columns") + " in a wider terminal, or with --columns or --csv"}, notes...)
 	}
 	for _, note := range notes {
 		fmt.Fprintln(b, on.Wrap(margin+note, len(margin)+2))
@@ -202,31 +201,31 @@ func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 func (t *Table) lines(on Terminal) []string {
 	lines := make([][]string, len(t.Rows)+1)
 	var kinds []Kind
-	var shown []int
+	var visible []int
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Title == "" {
 			continue
 		}
-		kinds, shown = append(kinds, c.Kind), append(shown, i)
+		kinds, visible = append(kinds, c.Kind), append(visible, i)
 		lines[0] = append(lines[0], c.Title)
 		for k := range t.Rows {
-			lines[k+1] = append(lines[k+1], t.shown(i, &t.Rows[k].cells[i]))
+			lines[k+1] = append(lines[k+1], t.cellText(i, &t.Rows[k].cells[i]))
 		}
 	}
 	return align(lines, kinds, func(line, column int, text string) string {
 		if line == 0 {
 			return text
 		}
-		if c, v := &t.Columns[shown[column]], &t.Rows[line-1].cells[shown[column]]; c.Over > 0 && !v.Absent && v.Number >= c.Over {
+		if c, v := &t.Columns[visible[column]], &t.Rows[line-1].cells[visible[column]]; c.Over > 0 && !v.Absent && v.Number >= c.Over {
 			return on.Severe(text)
 		}
-		return on.Aside(text)
+		return on.DimIDs(text)
 	})
 }
 
-// shown returns a cell as people see it, with its bar.
-func (t *Table) shown(column int, v *Cell) string {
+// cellText returns the text of a cell, with its bar.
+func (t *Table) cellText(column int, v *Cell) string {
 	c := &t.Columns[column]
 	text := printable.Text(c.Format(v))
 	if !t.bars || v.Absent {
@@ -243,7 +242,7 @@ func (t *Table) shown(column int, v *Cell) string {
 	return text
 }
 
-// align makes columns of the cells of lines: texts to the left, numbers to the right. paint colors what is aligned.
+// align aligns the cells of lines in columns: texts to the left, numbers to the right. paint colors aligned cells.
 func align(lines [][]string, kinds []Kind, paint func(line, column int, text string) string) []string {
 	widths := make([]int, len(kinds))
 	for _, line := range lines {
@@ -266,10 +265,10 @@ func align(lines [][]string, kinds []Kind, paint func(line, column int, text str
 	return out
 }
 
-// manifold is where a ratio is shown as a factor: from ten times as much on.
-const manifold = 9000
+// minFactor is the ratio from which on text shows a factor, ten times as much.
+const minFactor = 9000
 
-// Format returns a cell as people read it.
+// Format returns the text of a cell.
 func (c *Column) Format(v *Cell) string {
 	if v.Absent {
 		return v.Short
@@ -296,7 +295,7 @@ func (c *Column) Format(v *Cell) string {
 	case ChangeKind:
 		return Separated(fmt.Sprintf("%+.3f", float64(v.Number)/1e6))
 	case RatioKind:
-		if v.Number >= manifold {
+		if v.Number >= minFactor {
 			return "×" + Separated(strconv.FormatFloat(float64(v.Number+1000)/1000, 'f', 0, 64))
 		}
 		return fmt.Sprintf("%+.1f %%", float64(v.Number)/10)
@@ -309,7 +308,7 @@ func (c *Column) Format(v *Cell) string {
 	return withNote(cmp.Or(v.Short, v.Text), v.Note)
 }
 
-// withNote is a text with its note.
+// withNote returns a text with its note.
 func withNote(text, note string) string {
 	if note == "" {
 		return text

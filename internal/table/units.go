@@ -13,7 +13,7 @@ const (
 	second      = 1000 * millisecond
 )
 
-// Length writes a length of time for a sentence: with the unit that suits it, to three digits.
+// Length formats a length of time for a sentence: with a suitable unit and three digits.
 func Length(t timeline.Nanos) string {
 	switch {
 	case t < 0:
@@ -32,7 +32,7 @@ func Length(t timeline.Nanos) string {
 	return fmt.Sprintf("%s h %d min", Thousands(int64(t/(3600*second))), t/(60*second)%60)
 }
 
-// digits writes a number to three digits.
+// digits formats a number with three digits.
 func digits(v float64) string {
 	switch {
 	case v < 9.995:
@@ -43,7 +43,7 @@ func digits(v float64) string {
 	return Separated(strconv.FormatFloat(v, 'f', 0, 64))
 }
 
-// Percent writes a part of a whole as a percentage, for a sentence.
+// Percent formats a share as a percentage, for a sentence.
 func Percent(part, whole timeline.Nanos) string {
 	if whole <= 0 {
 		return "–"
@@ -60,7 +60,7 @@ func Percent(part, whole timeline.Nanos) string {
 	}
 }
 
-// Size writes a number of bytes, for a sentence.
+// Size formats a number of bytes, for a sentence.
 func Size(n int64) string {
 	if n < 1<<10 {
 		return Count(n, "byte")

@@ -8,36 +8,35 @@ import (
 )
 
 const (
-	firstChunk      = 16 << 10 // chunks double from here while they are filled, so that a short input needs little memory
+	firstChunk      = 16 << 10 // doubles whenever a read fills it, so that a short input needs little memory
 	readAheadChunk  = 256 << 10
 	readAheadChunks = 4
 	maxEmptyReads   = 100
 )
 
-// A readAhead reads its source in a goroutine of its own, a few chunks ahead of the consumer. Unpacking runs beside
-// parsing that way, and a consumer that waits for a slow source (a pipe, a terminal) still notices at once that ctx is
-// done.
+// A readAhead reads its source in a goroutine, a few chunks ahead of the consumer. Unpacking thus overlaps with
+// parsing, and a consumer that waits for a slow source (a pipe, a terminal) still returns at once when ctx is done.
 type readAhead struct {
 	ctx  context.Context
 	full chan chunk
 	free chan []byte
-	done chan struct{} // closed when the goroutine has made its last Read
+	done chan struct{} // closed after the goroutine's last Read
 
 	taken atomic.Int64 // bytes read from the source
-	buf   []byte       // the chunk being consumed, to be given back
-	rest  []byte       // what is left of it
-	err   error        // follows after rest
+	buf   []byte       // the chunk being consumed; returned to free after use
+	rest  []byte       // the unread part of buf
+	err   error        // returned after rest
 }
 
-// chunk is what one Read of the source returned.
+// chunk is the result of one Read of the source.
 type chunk struct {
 	buf []byte
 	n   int
 	err error
 }
 
-// newReadAhead starts to read src. The goroutine ends at the first error of src, io.EOF included, or when ctx is done
-// and the Read that is under way returns; a Read that never returns is left behind.
+// newReadAhead starts to read src. The goroutine ends at the first error of src, including io.EOF, or when ctx is done
+// and its current Read returns; it leaks if that Read never returns.
 func newReadAhead(ctx context.Context, src io.Reader) *readAhead {
 	r := &readAhead{
 		ctx:  ctx,
@@ -87,7 +86,7 @@ func (r *readAhead) fill(src io.Reader) {
 	}
 }
 
-// chunks are full ones that other inputs have left: a program may read thousands of small inputs one after the other.
+// chunks reuses full-size chunks of earlier inputs: a program may read thousands of small inputs one after the other.
 var chunks sync.Pool
 
 func newChunk(size int) []byte {
@@ -99,7 +98,7 @@ func newChunk(size int) []byte {
 	return make([]byte, size)
 }
 
-// recycle leaves the chunks for other inputs. The goroutine has ended: the error was the last that it had to hand out.
+// recycle returns the chunks to the pool. The goroutine has ended: its last result was the error.
 func (r *readAhead) recycle() {
 	for more := true; more; {
 		if len(r.buf) == readAheadChunk {
@@ -124,7 +123,7 @@ func (r *readAhead) Read(p []byte) (int, error) {
 			return 0, r.err
 		}
 		if r.buf != nil {
-			r.free <- r.buf // never blocks: there is room for every chunk
+			r.free <- r.buf // never blocks: the channel can hold every chunk
 			r.buf = nil
 		}
 		select {

@@ -1,4 +1,4 @@
-// Package unpack reads what is inside of containers: gzip, zstd and zip, recognised by content.
+// Package unpack reads the content of containers: gzip, zstd and zip, recognized by content.
 package unpack
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/flate"
@@ -19,19 +20,19 @@ import (
 )
 
 const (
-	// maxContainers bounds how deep containers are looked into: a zip archive of a .json.gz is common, more is not.
+	// maxContainers limits nesting: a zip archive of a .json.gz is common, more is not.
 	maxContainers = 3
 
-	// maxZipSize bounds the temporary copy of a zip archive, whose directory is at its end.
+	// maxZipSize limits the temporary copy of a zip archive, whose directory is at its end.
 	maxZipSize = 16 << 30
 
-	// maxZstdWindow is what the zstd program accepts without further options as well.
+	// maxZstdWindow equals the default limit of the zstd program.
 	maxZstdWindow = 128 << 20
 
 	maxNamesShown = 8 // members of a zip archive in a message
 )
 
-// A Source gives the bytes of a trace: unpacked, read ahead, counted.
+// A Source returns the bytes of a trace: unpacked, read ahead, counted.
 type Source struct {
 	io.Reader
 	Containers []string // "gzip", "zstd", "zip"; outermost first
@@ -39,17 +40,17 @@ type Source struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	taken     func() int64 // bytes read from the caller's reader
-	layers    []*readAhead // one for every container
+	layers    []*readAhead // one per container
 	unpackers []*containerReader
 	closes    []func()
 }
 
-// Open recognises containers by their magic bytes and unpacks them (chrome-json.md 2).
+// Open recognizes containers by their magic bytes and unpacks them (chrome-json.md 2).
 func Open(ctx context.Context, src io.Reader, tempDir string) (*Source, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Source{ctx: ctx, cancel: cancel}
 	if memory, ok := src.(*bytes.Reader); ok {
-		// Nothing to wait for, and nothing to read ahead.
+		// Memory needs no reading ahead.
 		size := int64(memory.Len())
 		s.Reader, s.taken = memoryReader{ctx, memory}, func() int64 { return size }
 	} else {
@@ -82,7 +83,7 @@ func Open(ctx context.Context, src io.Reader, tempDir string) (*Source, error) {
 	return s, nil
 }
 
-// A memoryReader reads what is in memory, until its context is done.
+// A memoryReader reads from memory until its context is done.
 type memoryReader struct {
 	ctx context.Context
 	r   *bytes.Reader
@@ -95,10 +96,10 @@ func (m memoryReader) Read(p []byte) (int, error) {
 	return m.r.Read(p)
 }
 
-// Strict returns the content of src: what is inside it if it is packed with gzip, zstd or zip, otherwise its own bytes.
-// Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
-// file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is truncated or
-// damaged, after what could be unpacked.
+// Strict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by
+// content and may be nested. A zip archive must contain one file; it is copied to a temporary file in tempDir ("":
+// os.TempDir), which Close removes. Reads fail when ctx is done, and after the readable part of a truncated or damaged
+// container.
 func Strict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
 	s, err := Open(ctx, src, tempDir)
 	if err != nil {
@@ -107,7 +108,7 @@ func Strict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, 
 	return strictSource{s}, nil
 }
 
-// strictSource is a source for which damage is an error.
+// strictSource is a source that reports damage as an error.
 type strictSource struct{ *Source }
 
 func (s strictSource) Read(p []byte) (int, error) {
@@ -120,11 +121,11 @@ func (s strictSource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// PackedBytes returns how much was read from the caller's reader.
+// PackedBytes returns the number of bytes read from the caller's reader.
 func (s *Source) PackedBytes() int64 { return s.taken() }
 
-// Close stops the goroutines and removes temporary files. A Read of the caller's reader that blocks is left behind;
-// everything else has ended when Close returns.
+// Close stops the goroutines and removes temporary files. It waits for everything but a Read of the caller's reader
+// that blocks.
 func (s *Source) Close() error {
 	s.cancel()
 	for _, layer := range s.layers {
@@ -137,13 +138,13 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// IsGzip reports whether data begins as gzip does.
+// IsGzip reports whether data starts like gzip.
 func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B}) }
 
-// IsZstd reports whether data begins as a frame of zstd does.
+// IsZstd reports whether data starts like a frame of zstd.
 func IsZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
 
-// unpack returns the content of the container that br holds, nil if it is not packed.
+// unpack returns the content of the container in br, or nil if br is not packed.
 func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string, io.Reader, error) {
 	switch {
 	case IsGzip(magic):
@@ -169,9 +170,9 @@ func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string,
 	return "", nil, nil
 }
 
-// NewZstd returns a decoder of the frames of r, within the memory that weft gives to one.
+// NewZstd returns a decoder of the frames of r with weft's memory limit.
 func NewZstd(r io.Reader) (*zstd.Decoder, error) {
-	// One worker: the read-ahead is the concurrency that a stream can use.
+	// One worker: the read-ahead already runs concurrently.
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 }
 
@@ -181,7 +182,7 @@ func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporary file: %w", err)
 	}
-	os.Remove(f.Name()) // where the system allows it, nothing is left however the program ends
+	os.Remove(f.Name()) // if the system allows it, so that no file is left even after a crash
 	s.closes = append(s.closes, func() {
 		f.Close()
 		os.Remove(f.Name())
@@ -209,7 +210,7 @@ func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	return content, nil
 }
 
-// IsClutter reports whether a member of an archive is a folder, or what archivers add on their own.
+// IsClutter reports whether a member of an archive is a folder or a file that archivers add on their own.
 func IsClutter(name string) bool {
 	return strings.HasSuffix(name, "/") || strings.HasPrefix(name, "__MACOSX/") || path.Base(name) == ".DS_Store"
 }
@@ -223,7 +224,7 @@ func OpenZip(f io.ReaderAt, size int64) (*zip.Reader, error) {
 	return archive, err
 }
 
-// onlyMember returns the one file of an archive.
+// onlyMember returns the only file of an archive.
 func onlyMember(files []*zip.File) (*zip.File, error) {
 	var members []*zip.File
 	for _, f := range files {
@@ -234,7 +235,7 @@ func onlyMember(files []*zip.File) (*zip.File, error) {
 	const encrypted = 1
 	switch {
 	case len(members) == 0:
-		return nil, errors.New("the archive holds no file")
+		return nil, errors.New("the archive contains no files")
 	case len(members) > 1:
 		var names []string
 		for _, f := range members[:min(len(members), maxNamesShown)] {
@@ -243,7 +244,7 @@ func onlyMember(files []*zip.File) (*zip.File, error) {
 		if len(members) > maxNamesShown {
 			names = append(names, "…")
 		}
-		return nil, fmt.Errorf("the archive holds %d files (%s); unpack the one to convert", len(members),
+		return nil, fmt.Errorf("the archive contains %d files (%s); unpack the one to convert", len(members),
 			strings.Join(names, ", "))
 	case members[0].Flags&encrypted != 0:
 		return nil, fmt.Errorf("%q is encrypted; unpack it first", members[0].Name)
@@ -251,12 +252,12 @@ func onlyMember(files []*zip.File) (*zip.File, error) {
 	return members[0], nil
 }
 
-// A containerReader adds to errors of unpacking what was unpacked and how far that went.
+// A containerReader adds the container and the number of unpacked bytes to errors.
 type containerReader struct {
 	name   string
 	r      io.Reader
 	n      int64
-	damage error // why the stream ends early; set before the reading goroutine passes on io.EOF
+	damage error // reason for an early end; set before the reading goroutine passes on io.EOF
 }
 
 func (c *containerReader) Read(p []byte) (int, error) {
@@ -270,29 +271,24 @@ func (c *containerReader) Read(p []byte) (int, error) {
 	}
 	err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
 	if c.n > 0 && isDamage(err) {
-		// What was unpacked so far is used, like the beginning of a truncated file.
+		// Use the unpacked part, like the start of a truncated file.
 		c.damage = err
 		return n, io.EOF
 	}
 	return n, err
 }
 
-// isDamage tells a stream that is truncated or broken from a source that cannot be read.
+// isDamage reports whether the stream is truncated or broken, as opposed to an unreadable source.
 func isDamage(err error) bool {
 	var corrupt flate.CorruptInputError
-	for _, known := range []error{
+	return errors.As(err, &corrupt) || slices.ContainsFunc([]error{
 		io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrChecksum, zip.ErrFormat,
 		zstd.ErrMagicMismatch, zstd.ErrCRCMismatch, zstd.ErrReservedBlockType, zstd.ErrCompressedSizeTooBig,
 		zstd.ErrBlockTooSmall, zstd.ErrUnexpectedBlockSize,
-	} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return errors.As(err, &corrupt)
+	}, func(damage error) bool { return errors.Is(err, damage) })
 }
 
-// Damage returns why a container ended early, nil if none did. It is complete when the source has given io.EOF.
+// Damage returns why a container ended early, or nil. It is complete when the source has returned io.EOF.
 func (s *Source) Damage() error {
 	for _, c := range s.unpackers {
 		if c.damage != nil {
@@ -302,7 +298,7 @@ func (s *Source) Damage() error {
 	return nil
 }
 
-// noEOF keeps an unexpected end from looking like a regular one.
+// noEOF marks an early end as unexpected.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

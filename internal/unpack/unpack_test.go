@@ -137,8 +137,8 @@ func TestContainersRefuse(t *testing.T) {
 		{"gzip_header_cut", packed[:5], "gzip: unexpected EOF"},
 		{"zstd_cut", zst[:len(zst)-6], "zstd: unexpected EOF"},
 		{"zip_several", zipped(t, "a.json", "[]", "b.json", "[]"),
-			`zip: the archive holds 2 files ("a.json", "b.json"); unpack the one to convert`},
-		{"zip_empty", zipped(t), "zip: the archive holds no file"},
+			`zip: the archive contains 2 files ("a.json", "b.json"); unpack the one to convert`},
+		{"zip_empty", zipped(t), "zip: the archive contains no files"},
 		{"zip_cut", archive[:len(archive)-30], "zip: "},
 	}
 	for _, test := range tests {
@@ -175,7 +175,7 @@ func TestReadAheadStopsWithContext(t *testing.T) {
 	}
 }
 
-// silent is a reader that never gives anything and never ends.
+// silent is a reader that returns no data and never ends.
 type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
@@ -195,7 +195,7 @@ func TestReadAheadDeliversBeforeTheError(t *testing.T) {
 	}
 }
 
-// A container that is cut or damaged after its first bytes gives what can be unpacked, and a problem.
+// A container that is truncated or damaged after its first bytes gives its readable part and a problem.
 func TestDamagedContainersAreUsed(t *testing.T) {
 	var trace strings.Builder
 	trace.WriteString("[")

@@ -1,6 +1,7 @@
 package v8profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,11 +16,11 @@ import (
 
 // Event is a trace event that carries a profile or a piece of one.
 type Event struct {
-	// Process and Thread are the event's own, as numbers of the caller's choice.
+	// Process and Thread identify where the event was recorded, as numbers of the caller's choice.
 	Process, Thread int64
 	ID              string // as written; may be empty
 	TS              timeline.Nanos
-	Offset          timeline.Nanos // of TS from the sampler's clock, which the times in Args count on
+	Offset          timeline.Nanos // of TS from the sampler's clock, which the times in Args use
 	Args            []byte         // the JSON text of args; not kept
 	At              problem.Position
 }
@@ -27,33 +28,33 @@ type Event struct {
 // Recording is one profile of a trace.
 type Recording struct {
 	Process, Thread int64  // of the sampled thread
-	ID              string // as the events have it
+	ID              string // as in the events
 	Source          string // Internal, Inspector or SelfProfiling; empty if unknown
 	At              problem.Position
 
-	// Orphan means that the profile's head is missing. It counts as one of the main thread of its process.
+	// Orphan reports that the profile's head is missing. The profile is assigned to the main thread of its process.
 	Orphan bool
-	// Chosen means that the calls of the thread come from this profile. All profiles of a thread sample the same time,
+	// Chosen reports that the calls of the thread come from this profile. All profiles of a thread sample the same time
 	// and must never be added up.
 	Chosen bool
 
 	Profile *Profile
 }
 
-// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). Each chunk of a profile continues the one
-// before, so chunks must come in order; other events may come in any order.
+// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). Each chunk continues the one before, so
+// chunks must be added in order; other events may come in any order.
 type Assembler struct {
 	log   *problem.Log
 	opts  AssemblerOptions
 	byKey map[profileKey]*partialProfile
 	order []*partialProfile // by first event
 	scan  jsonscan.Scanner
-	doc   *jsondoc.Reader // of scan
+	doc   *jsondoc.Reader // reads from scan
 	room  collections.Room
-	full  error // there is no room for more
+	full  error // set when the memory is exhausted
 
-	read, built spool // the samples as they are read, and the samples of the profiles that Finish returns
-	failed      error // of the temporary files
+	read, built spool // samples of the drafts and of the finished profiles
+	failed      error // first error of the temporary files
 }
 
 type profileKey struct {
@@ -61,7 +62,7 @@ type profileKey struct {
 	id      string
 }
 
-// partialProfile is a profile for which at least one event has come.
+// partialProfile is a profile with at least one event.
 type partialProfile struct {
 	profileKey
 	draft  *draft
@@ -71,22 +72,22 @@ type partialProfile struct {
 	at     problem.Position
 
 	hasHead, hasChunk bool
-	whole             bool // a single event; the start is the profile's own
+	whole             bool // read from a CpuProfile event; the profile has its own start
 }
 
-// ThreadName begins the names of threads that hold the samples of a profile beside its thread's. The id of the profile follows.
+// ThreadName is the prefix of the names of threads for further profiles of a sampled thread. The profile's id follows.
 const ThreadName = "V8 profile "
 
-// AssemblerOptions bound the memory of an Assembler and choose profiles.
+// AssemblerOptions limit the memory of an Assembler and choose profiles.
 type AssemblerOptions struct {
-	// Memory is the number of bytes that all profiles together may take without their samples; 0: any.
+	// Memory limits the bytes of all profiles together, without their samples; 0: no limit.
 	Memory int64
-	// SampleMemory is the number of bytes that samples may take in memory; 0: any. What does not fit is in temporary files in
-	// TempDir ("" for the system's).
+	// SampleMemory limits the bytes of samples in memory; 0: no limit. The rest goes to temporary files in TempDir ("":
+	// the system's).
 	SampleMemory int64
 	TempDir      string
-	// Preferred recognises profiles that are chosen before all others of their threads, also without a head. Nil: there is
-	// none.
+	// Preferred recognizes profiles that take precedence over all others of their threads, even without a head; may be
+	// nil.
 	Preferred func(process int64, id string) bool
 }
 
@@ -102,14 +103,14 @@ func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 	return a
 }
 
-// Close removes the temporary files. The profiles that Finish returned cannot be used any more. Closing twice does nothing.
+// Close removes the temporary files. The profiles that Finish returned become invalid. Closing twice is safe.
 func (a *Assembler) Close() error { return errors.Join(a.read.close(), a.built.close()) }
 
-// Held returns about how many bytes of memory the profiles take so far.
-func (a *Assembler) Held() int64 { return a.room.Held() + a.read.held }
+// Held returns the approximate memory of the profiles in bytes.
+func (a *Assembler) Held() int64 { return a.room.Held() + a.read.inMemory }
 
-// Err returns an *AssemblyError if the profiles need more memory than AssemblerOptions.Memory. They lack whatever came after
-// that. Any other error is one of temporary files.
+// Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; they then lack everything that
+// followed. Other errors come from temporary files.
 func (a *Assembler) Err() error {
 	if a.failed != nil {
 		return a.failed
@@ -120,14 +121,14 @@ func (a *Assembler) Err() error {
 	return &AssemblyError{a.full}
 }
 
-// AssemblyError says why the profiles among the events of a trace cannot be read. Without them the trace can.
+// AssemblyError reports that the profiles in a trace need too much memory. The rest of the trace is readable.
 type AssemblyError struct{ Err error }
 
 func (e *AssemblyError) Error() string { return e.Err.Error() }
 
-// Hint says which flags help.
+// Hint lists the flags that help.
 func (e *AssemblyError) Hint() string {
-	return "; allow more with --memory; --js-calls off and --samples none leave them out"
+	return "; allow more with --memory, or skip the profiles with --js-calls off and --samples none"
 }
 
 // Unwrap returns the reason.
@@ -146,9 +147,9 @@ const (
 // IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
 func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
 
-// Add adds an event by its name, for which IsEventName holds. It reports whether the profile holds everything that the
-// event says; a head is worth keeping as well.
-func (a *Assembler) Add(name string, ev *Event) (taken bool) {
+// Add adds an event with a name for which IsEventName holds. It reports whether the profile contains everything in the
+// event; heads contain more.
+func (a *Assembler) Add(name string, ev *Event) (complete bool) {
 	switch name {
 	case HeadName:
 		a.Head(ev)
@@ -160,8 +161,7 @@ func (a *Assembler) Add(name string, ev *Event) (taken bool) {
 	return name != HeadName
 }
 
-// Head adds an event Profile: its own thread is sampled from its time on. Of several heads with one id the
-// last counts.
+// Head adds an event Profile: it starts the sampling of its own thread. The last of several heads with one id counts.
 func (a *Assembler) Head(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
@@ -169,7 +169,7 @@ func (a *Assembler) Head(ev *Event) {
 	a.readArgs(ev, p)
 }
 
-// Chunk adds an event ProfileChunk: a piece of the profile with its id, whatever thread it comes from.
+// Chunk adds an event ProfileChunk: a piece of the profile with its id, from any thread.
 func (a *Assembler) Chunk(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	first := !p.hasChunk && !p.hasHead
@@ -178,24 +178,20 @@ func (a *Assembler) Chunk(ev *Event) {
 	if first {
 		p.start = ev.TS
 		if inRange(ev.TS) {
-			p.start -= p.draft.now // the sum of the deltas of this piece
+			p.start -= p.draft.lastTime // the sum of this piece's deltas
 		}
 	}
 }
 
-// Whole adds an event CpuProfile, which old versions of Chrome wrote: a whole profile of its own thread.
+// Whole adds an event CpuProfile, written by old versions of Chrome: a complete profile of its own thread.
 func (a *Assembler) Whole(ev *Event) {
-	id := ev.ID
-	if id == "" {
-		id = wholeID
-	}
-	p := a.profile(ev, id)
+	p := a.profile(ev, cmp.Or(ev.ID, wholeID))
 	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
 	p.setOffset(ev.Offset)
 	a.readArgs(ev, p)
 }
 
-// setOffset sets the offset from the profile's own times to events' times.
+// setOffset sets the offset from the profile's times to event times.
 func (p *partialProfile) setOffset(offset timeline.Nanos) {
 	p.offset = min(max(offset, -maxTime), maxTime)
 }
@@ -218,19 +214,19 @@ func (a *Assembler) profile(ev *Event, id string) *partialProfile {
 	return p
 }
 
-// readArgs reads the arguments of an event. What was read before an error is kept.
+// readArgs reads the arguments of an event. On an error, it keeps what was read before.
 func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
 	if len(ev.Args) == 0 || a.full != nil || a.failed != nil {
 		return
 	}
 	a.scan.Reset(ev.Args)
 	a.doc.StartPiece(ev.At)
-	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, taken: p.draft.bytes()}
+	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, charged: p.draft.bytes()}
 	err := dec.args()
 	if a.failed = p.draft.err; a.failed != nil {
 		return
 	}
-	if a.full = dec.take(); a.full != nil {
+	if a.full = dec.account(); a.full != nil {
 		return
 	}
 	if err != nil {
@@ -243,9 +239,9 @@ func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
 	a.failed = p.draft.err
 }
 
-// Finish returns the profiles in the order of their first events, those without nodes excepted. mainThread gives the
-// main thread of a process, to which profiles without a head are taken to belong; ok is false if it is not known. The profiles
-// can be used until the Assembler is closed, which is of no other use afterwards. The error is one of temporary files.
+// Finish returns the profiles with nodes, in the order of their first events. mainThread returns the main thread of a
+// process, to which profiles without a head are assigned; ok is false if it is unknown. The profiles are valid until
+// the Assembler is closed; no more events can be added. Errors come from temporary files.
 func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool)) ([]*Recording, error) {
 	var all []*Recording
 	for _, p := range a.order {
@@ -286,8 +282,8 @@ func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool
 	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil }), nil
 }
 
-// sourceRank orders the sources by which profile of a thread is chosen: Internal is what DevTools and its panel record,
-// Inspector what a client of the protocol asked for.
+// sourceRank orders sources by preference: DevTools and its panel record Internal profiles, clients of the protocol
+// Inspector profiles.
 func sourceRank(source string) int {
 	switch source {
 	case "Internal":
@@ -298,9 +294,9 @@ func sourceRank(source string) int {
 	return 2
 }
 
-// choose marks the profile of each thread whose calls are built: the preferred one, otherwise the first of the best source,
-// even if it has no nodes. A profile without head that is not preferred is chosen only if it is the only one without
-// head in its process, and its thread has no profile with a head.
+// choose marks the profile of each thread that the calls come from: the preferred one, otherwise the first of the best
+// source, even without nodes. An orphan that is not preferred is chosen only if it is the only orphan of its process
+// and its thread has no profile with a head.
 func (a *Assembler) choose(all []*Recording) {
 	type thread struct{ process, thread int64 }
 	best := map[thread]*Recording{}

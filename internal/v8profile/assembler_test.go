@@ -25,11 +25,11 @@ type piece struct {
 
 const rootAndF = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
 
-// preferredID is the id of profiles that are preferred to others of their threads.
+// preferredID is the id of profiles that take precedence over others of their threads.
 const preferredID = "0x77"
 
-// collect gives pieces to an Assembler and describes the result: a line for each profile, and one for the problems.
-// The main thread of a process is 1. The samples are in memory, and then on disk, which makes no difference.
+// collect passes pieces to an Assembler and describes the result: a line for each profile, and one for the problems.
+// The main thread of a process is 1. Samples in memory and on disk must give the same result.
 func collect(tb testing.TB, pieces []piece) string {
 	tb.Helper()
 	held, spilled := collectWithin(tb, pieces, 0), collectWithin(tb, pieces, 1)
@@ -39,7 +39,7 @@ func collect(tb testing.TB, pieces []piece) string {
 	return held
 }
 
-// collectWithin is collect with so many bytes of memory for samples; 0: any.
+// collectWithin is collect with a memory limit for samples in bytes; 0: no limit.
 func collectWithin(tb testing.TB, pieces []piece, memory int64) string {
 	tb.Helper()
 	var log problem.Log
@@ -213,7 +213,7 @@ func TestAssembler(t *testing.T) {
 	}
 }
 
-// TestTraceIDs joins trace ids over pieces: the last one counts, and trace ids of unknown nodes are dropped.
+// TestTraceIDs checks trace ids in several pieces: the last one counts, and trace ids of unknown nodes are dropped.
 func TestTraceIDs(t *testing.T) {
 	c := NewAssembler(new(problem.Log), AssemblerOptions{})
 	for _, data := range []string{
@@ -234,7 +234,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// Times that count from an impossible start are invalid: the samples are counted, and are not put elsewhere.
+// Times that count from an impossible start are invalid: their samples are counted and dropped.
 func TestAssemblerFarStart(t *testing.T) {
 	const samples = `"cpuProfile":{` + rootAndF + `,"samples":[2,2,2]},"timeDeltas":[-5,7,1]`
 	for _, start := range []timeline.Nanos{maxTime + 1, -maxTime - 1, math.MaxInt64, math.MinInt64} {

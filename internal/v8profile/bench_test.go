@@ -23,7 +23,7 @@ func generate(tb testing.TB, samples int) []byte {
 	return doc.Bytes()
 }
 
-// BenchmarkRead shows the time for a sample, which must not grow with the number of samples.
+// BenchmarkRead measures the time per sample, which must not grow with the number of samples.
 func BenchmarkRead(b *testing.B) {
 	for _, samples := range []int{100_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprintf("samples=%d", samples), func(b *testing.B) {
@@ -41,7 +41,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestSampleSize holds that a sample takes less than 8 bytes of a spool, as it is read and in the profile.
+// TestSampleSize checks that a sample needs less than 8 bytes in a spool, both in the draft and in the profile.
 func TestSampleSize(t *testing.T) {
 	const samples = 100_000
 	var read, built spool
@@ -55,13 +55,13 @@ func TestSampleSize(t *testing.T) {
 		t.Fatal(p.Len(), err)
 	}
 	for name, s := range map[string]*spool{"read": &read, "built": &built} {
-		if s.held > 8*samples {
-			t.Errorf("%s: %d bytes for %d samples", name, s.held, samples)
+		if s.inMemory > 8*samples {
+			t.Errorf("%s: %d bytes for %d samples", name, s.inMemory, samples)
 		}
 	}
 }
 
-// TestReadAllocations holds that samples cost no allocations of their own.
+// TestReadAllocations checks that single samples need no allocations.
 func TestReadAllocations(t *testing.T) {
 	count := func(samples int) float64 {
 		data := generate(t, samples)
@@ -72,14 +72,14 @@ func TestReadAllocations(t *testing.T) {
 		})
 	}
 	few, many := count(100_000), count(200_000)
-	// The trees differ a little, and the lists grow a few times more.
+	// The trees differ slightly, and the lists grow a few more times.
 	if many-few > 5_000 {
 		t.Errorf("%v allocations for 100,000 samples, %v for 200,000", few, many)
 	}
 }
 
-// FuzzRead holds that no input makes a reader panic or hang, that small reads change nothing, and that what comes out is
-// a tree with sorted samples.
+// FuzzRead checks that no input makes a reader panic or hang, that small reads change nothing, and that the result is a
+// tree with sorted samples.
 func FuzzRead(f *testing.F) {
 	for _, c := range documentCases {
 		f.Add([]byte(c.input))
@@ -104,7 +104,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// smallReads gives its input in pieces.
+// smallReads returns its input in pieces.
 type smallReads struct {
 	r   io.Reader
 	rnd *rand.Rand
@@ -112,7 +112,7 @@ type smallReads struct {
 
 func (s smallReads) Read(b []byte) (int, error) { return s.r.Read(b[:min(len(b), 1+s.rnd.IntN(7))]) }
 
-// check holds what is true of every profile.
+// check checks the invariants of profiles.
 func check(t *testing.T, p *Profile) {
 	t.Helper()
 	for i := range p.NodeCount() {

@@ -1,11 +1,13 @@
 package v8profile
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build makes a Profile of the draft, starting at start, whose samples go to a spool. It returns nil if there is no node. The
-// error is one of temporary files.
+// build makes a Profile from the draft, starting at start, with its samples in a spool, or nil if there are no nodes.
+// Errors come from temporary files.
 func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	if len(d.nodes) == 0 {
 		return nil, nil
@@ -26,7 +28,7 @@ func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 		p.End = end
 	}
 	p.meta()
-	if err := p.takeSamples(d, at); err != nil {
+	if err := p.importSamples(d, at); err != nil {
 		return nil, err
 	}
 	p.traceIDs = d.traceIDs
@@ -40,10 +42,10 @@ func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	return p, nil
 }
 
-// inRange reports whether times can count from a start.
+// inRange reports whether adding times to a start cannot overflow.
 func inRange(start timeline.Nanos) bool { return -maxTime <= start && start <= maxTime }
 
-// dropTimes leaves the samples out whose times count from a start that is out of range.
+// dropTimes drops the samples whose times count from an out-of-range start.
 func (d *draft) dropTimes() {
 	if !d.absolute {
 		d.found.tooFar += min(d.samples.n, d.times.n)
@@ -51,7 +53,7 @@ func (d *draft) dropTimes() {
 	}
 }
 
-// nodeOf returns the node of a slot, NoNode if it has no place in the tree.
+// nodeOf returns the node of a slot, or NoNode if the tree does not contain it.
 func nodeOf(d *draft, at []NodeIndex, s slot) NodeIndex {
 	if i := d.node(s); i >= 0 {
 		return at[i]
@@ -59,14 +61,11 @@ func nodeOf(d *draft, at []NodeIndex, s slot) NodeIndex {
 	return NoNode
 }
 
-// tree numbers the nodes in the order of NodeIndex. It returns where each node of the draft came to, NoNode for those
-// that have no place in the tree.
+// tree numbers the nodes in the order of NodeIndex. It returns the index of each node of the draft, NoNode for nodes
+// outside the tree.
 func (d *draft) tree(p *Profile) []NodeIndex {
 	from, children := d.childLists()
-	at := make([]NodeIndex, len(d.nodes))
-	for i := range at {
-		at[i] = NoNode
-	}
+	at := slices.Repeat([]NodeIndex{NoNode}, len(d.nodes))
 	p.nodes = make([]Node, 0, len(d.nodes)+1)
 
 	type visit struct {
@@ -113,22 +112,22 @@ func (d *draft) tree(p *Profile) []NodeIndex {
 	return at
 }
 
-// replaceLostRoot gives a profile whose beginning was lost a new root. A ring buffer may have overwritten the first
-// pieces: then the first node that is left has a parent, which is unknown. All nodes with unknown parents come under the
-// new root, so that at least the inner parts of their stacks are kept.
+// replaceLostRoot adds a root to a profile whose start was lost because a ring buffer overwrote the first pieces: the
+// first remaining node then has an unknown parent. All nodes with unknown parents become children of the new root,
+// which keeps at least the inner parts of their stacks.
 func (d *draft) replaceLostRoot() {
 	first := &d.nodes[0]
 	if first.parent == noSlot || d.node(first.parent) >= 0 || first.hasChildren {
 		return
 	}
 	d.lostRoot = true
-	none := functionKey{name: d.text([]byte("(root)")), line: -1, column: -1}
+	root := functionKey{name: d.text([]byte("(root)")), line: -1, column: -1}
 	d.nodes = append(d.nodes, draftNode{
-		slot: noSlot, parent: noSlot, parentAt: -1, hits: first.hits, function: d.function(none),
+		slot: noSlot, parent: noSlot, parentAt: -1, hits: first.hits, function: d.function(root),
 	})
 }
 
-// root returns the root among the nodes: the first, or the node that replaced it.
+// root returns the root: the first node, or its replacement.
 func (d *draft) root() int32 {
 	if d.lostRoot {
 		return int32(len(d.nodes) - 1)
@@ -139,14 +138,14 @@ func (d *draft) root() int32 {
 	return 0
 }
 
-// counts reports whether a node was not replaced by another one with its id.
+// counts reports whether no later node with the same id replaced a node.
 func (d *draft) counts(i int32) bool {
 	s := d.nodes[i].slot
 	return s == noSlot || d.defined[s] == i
 }
 
-// childLists returns the children of all nodes: node i has children[from[i]:from[i+1]]. They are taken from
-// the parent links only if the first node has no list of children (profile-calls.md 3).
+// childLists returns the children of all nodes: node i has children[from[i]:from[i+1]]. It uses the parent links only
+// if the first node has no list of children (profile-calls.md 3).
 func (d *draft) childLists() (from []uint32, children []int32) {
 	if d.nodes[0].hasChildren {
 		return d.listedChildren()
@@ -202,7 +201,7 @@ func (d *draft) listedChildren() (from []uint32, children []int32) {
 	return from, children
 }
 
-// meta finds the pseudo functions: among the children of the root, the first of each name (profile-calls.md 3).
+// meta finds the pseudo functions: the first child of the root with each name (profile-calls.md 3).
 func (p *Profile) meta() {
 	for c := NodeIndex(1); c < p.nodes[0].end; c = p.nodes[c].end {
 		var meta *NodeIndex

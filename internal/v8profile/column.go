@@ -5,22 +5,22 @@ import (
 	"errors"
 )
 
-// column is a list of numbers in a spool, each in a few bytes. It grows at its end and is read from its start.
+// column is an append-only list of variable-length numbers in a spool, read from its start.
 type column struct {
 	n       int      // numbers
 	extents []extent // of the spool
-	last    []byte   // what is not in the spool yet
+	last    []byte   // bytes not in the spool yet
 	before  int64    // the last number of a list of differences
 }
 
-// bytes returns what the column takes in memory beside the spool.
+// bytes returns the memory of the column without the spool.
 func (c *column) bytes() int64 { return int64(cap(c.extents))*16 + int64(cap(c.last)) }
 
 // add appends a number.
 func (c *column) add(s *spool, v uint64) error {
 	c.last = binary.AppendUvarint(c.last, v)
 	c.n++
-	if len(c.last) <= maxExtent-2*binary.MaxVarintLen64 { // room for one more, or for two that belong together
+	if len(c.last) <= maxExtent-2*binary.MaxVarintLen64 { // space for a number, or for two that belong together
 		return nil
 	}
 	p, err := s.add(c.last)
@@ -28,19 +28,19 @@ func (c *column) add(s *spool, v uint64) error {
 	return err
 }
 
-// addDifference appends a number to a list of numbers near each other.
+// addDifference appends a number that is close to the one before.
 func (c *column) addDifference(s *spool, v int64) error {
 	d := v - c.before
 	c.before = v
 	return c.add(s, uint64(d)<<1^uint64(d>>63))
 }
 
-// columnReader reads the numbers of a column, which must not grow meanwhile.
+// columnReader reads a column that does not grow meanwhile.
 type columnReader struct {
 	c      *column
 	s      *spool
-	left   []byte // of the extent that is read
-	extent int    // the next one
+	unread []byte // part of the current extent
+	extent int    // index of the next extent
 	before int64
 	buf    []byte
 	err    error
@@ -48,13 +48,13 @@ type columnReader struct {
 
 func (c *column) reader(s *spool) columnReader { return columnReader{c: c, s: s} }
 
-// next returns the next number; 0 after the end, and after an error.
+// next returns the next number, or 0 after the end or an error.
 func (r *columnReader) next() uint64 {
-	if len(r.left) == 0 && !r.load() {
+	if len(r.unread) == 0 && !r.load() {
 		return 0
 	}
-	v, n := binary.Uvarint(r.left)
-	r.left = r.left[max(n, 0):]
+	v, n := binary.Uvarint(r.unread)
+	r.unread = r.unread[max(n, 0):]
 	return v
 }
 
@@ -71,27 +71,27 @@ func (r *columnReader) load() bool {
 	case r.err != nil || r.extent > len(r.c.extents):
 		return false
 	case r.extent == len(r.c.extents):
-		r.left = r.c.last
+		r.unread = r.c.last
 	default:
 		if r.buf == nil && r.c.extents[r.extent].at < 0 {
 			r.buf = make([]byte, maxExtent)
 		}
-		r.left, r.err = r.s.read(r.c.extents[r.extent], r.buf)
+		r.unread, r.err = r.s.read(r.c.extents[r.extent], r.buf)
 	}
 	r.extent++
-	return r.err == nil && len(r.left) > 0
+	return r.err == nil && len(r.unread) > 0
 }
 
-// positions is a list of lines or columns beside the samples. It has only those that are known, each as two numbers: how many
-// samples it comes after the one before, and the position.
+// positions lists the lines or columns of samples. It stores only known ones, each as two numbers: the samples since
+// the one before, and the position.
 type positions struct {
 	list    column
-	length  int // samples up to the last that is known, or up to the end of the last piece of the profile
-	after   int // the sample after the one of the last position in list
+	length  int // samples up to the last known position or the end of the last piece
+	after   int // the sample after the last position in list
 	waiting []position
 }
 
-// position is a line or column whose sample has not come yet.
+// position is a line or column, possibly of a sample that was not read yet.
 type position struct {
 	sample int
 	value  int32
@@ -100,7 +100,7 @@ type position struct {
 // known reports whether any position is known.
 func (ps *positions) known() bool { return ps.length > 0 }
 
-// add adds the position of a sample, which comes after all others. samples is the number of samples so far.
+// add adds the position of a sample, in the order of samples. samples is the number of samples so far.
 func (ps *positions) add(s *spool, sample, samples int, value int32) error {
 	if value == 0 || sample >= maxSamples {
 		return nil
@@ -110,22 +110,22 @@ func (ps *positions) add(s *spool, sample, samples int, value int32) error {
 		ps.waiting = append(ps.waiting, position{sample, value})
 		return nil
 	}
-	return ps.put(s, position{sample, value})
+	return ps.write(s, position{sample, value})
 }
 
-func (ps *positions) put(s *spool, p position) error {
+func (ps *positions) write(s *spool, p position) error {
 	gap := uint64(p.sample - ps.after)
 	ps.after = p.sample + 1
 	return errors.Join(ps.list.add(s, gap), ps.list.add(s, uint64(p.value)))
 }
 
-// end ends a piece of the profile: positions of samples that have not come are dropped.
+// end ends a piece of the profile and drops positions without samples.
 func (ps *positions) end(s *spool, samples int) error {
 	for _, p := range ps.waiting {
 		if p.sample >= samples {
 			break
 		}
-		if err := ps.put(s, p); err != nil {
+		if err := ps.write(s, p); err != nil {
 			return err
 		}
 	}
@@ -136,34 +136,34 @@ func (ps *positions) end(s *spool, samples int) error {
 	return nil
 }
 
-// bytes returns what the positions take in memory beside the spool.
+// bytes returns the memory of the positions without the spool.
 func (ps *positions) bytes() int64 { return ps.list.bytes() + int64(cap(ps.waiting))*16 }
 
 // positionReader reads positions sample by sample.
 type positionReader struct {
 	list   columnReader
-	left   int // positions
-	sample int // of value; -1: there is none
+	unread int // positions
+	sample int // of value; -1: no more
 	value  int32
 }
 
 func (ps *positions) reader(s *spool) positionReader {
-	r := positionReader{list: ps.list.reader(s), left: ps.list.n / 2, sample: -1}
+	r := positionReader{list: ps.list.reader(s), unread: ps.list.n / 2, sample: -1}
 	r.advance()
 	return r
 }
 
 func (r *positionReader) advance() {
-	if r.left == 0 {
+	if r.unread == 0 {
 		r.sample = -1
 		return
 	}
-	r.left--
+	r.unread--
 	r.sample += 1 + int(r.list.next())
 	r.value = int32(r.list.next())
 }
 
-// at returns the position of a sample, 0 if it is not known. It is asked for every sample in order.
+// at returns the position of a sample, 0 if unknown. Call it for every sample in order.
 func (r *positionReader) at(sample int) int32 {
 	if r.sample != sample {
 		return 0

@@ -11,35 +11,35 @@ import (
 
 var errTooManyNodes = fmt.Errorf("a profile of more than %d nodes", maxNodes)
 
-// decoder reads the JSON of profiles into a draft. Every scalar is a unit, so that a document of any size passes
-// through a small window.
+// decoder reads the JSON of profiles into a draft. Every scalar is a unit of reading, so that a document of any size
+// needs only a small window.
 type decoder struct {
 	*jsondoc.Reader
 	d *draft
 
 	room     *collections.Room
-	taken    int64 // of that, for d
-	elements int   // of all lists
+	charged  int64 // to room, for d
+	elements int   // in all lists
 
 	// pieceStart is the number of samples before this piece; nLines and nColumns count the positions in it.
 	pieceStart, nLines, nColumns int
 }
 
-// roomEvery is the number of list elements between checks of the memory.
+// roomEvery is the number of list elements between memory checks.
 const roomEvery = 1 << 12
 
-// take accounts for the growth of the draft.
-func (r *decoder) take() error {
+// account charges the growth of the draft to the memory.
+func (r *decoder) account() error {
 	if r.d.err != nil {
 		return r.d.err
 	}
-	now := r.d.bytes()
-	err := r.room.Take(now - r.taken)
-	r.taken = now
+	size := r.d.bytes()
+	err := r.room.Take(size - r.charged)
+	r.charged = size
 	return err
 }
 
-// object calls member for each key of an object, which must read the value. Any other value is skipped and counted.
+// object calls member, which must read the value, for each key of an object. It skips and counts any other value.
 func (r *decoder) object(member func(key []byte) error) error {
 	if ok, err := r.opens('{'); !ok {
 		return err
@@ -47,7 +47,7 @@ func (r *decoder) object(member func(key []byte) error) error {
 	return r.Members(func(key []byte, _ byte) error { return member(key) })
 }
 
-// array calls element for each element of an array, which must read it. Any other value is skipped and counted.
+// array calls element, which must read it, for each element of an array. It skips and counts any other value.
 func (r *decoder) array(element func() error) error {
 	if ok, err := r.opens('['); !ok {
 		return err
@@ -57,14 +57,13 @@ func (r *decoder) array(element func() error) error {
 			return err
 		}
 		if r.elements++; r.elements%roomEvery == 0 {
-			return r.take()
+			return r.account()
 		}
 		return nil
 	})
 }
 
-// opens reports whether the value that follows begins with a bracket. Any other value is skipped, and counted unless it
-// is null.
+// opens reports whether the next value starts with a bracket. It skips any other value and counts it unless it is null.
 func (r *decoder) opens(bracket byte) (ok bool, err error) {
 	c, err := r.Peek()
 	if err != nil || c == bracket {
@@ -91,7 +90,7 @@ func (r *decoder) text(dst *textIndex) error {
 	return nil
 }
 
-// integer reads an integer. ok is false if there is none; anything but null is counted then.
+// integer reads an integer. ok is false for other values, which are counted unless null.
 func (r *decoder) integer() (v int64, ok bool, err error) {
 	kind, text, err := r.Scalar()
 	if err != nil {
@@ -109,8 +108,8 @@ func (r *decoder) integer() (v int64, ok bool, err error) {
 	return v, ok, nil
 }
 
-// place reads a line or column. Values that no source text has count as unknown.
-func (r *decoder) place(dst *int32) error {
+// lineOrColumn reads a line or column. Impossible values count as unknown.
+func (r *decoder) lineOrColumn(dst *int32) error {
 	v, ok, err := r.integer()
 	if ok && v == int64(int32(v)) && v >= 0 {
 		*dst = int32(v)
@@ -133,7 +132,7 @@ func (r *decoder) micros() (ts timeline.Nanos, ok bool, err error) {
 	return ts, ok, nil
 }
 
-// inUnit converts the text of a number to nanoseconds, of which there are ten to the power of scale in a unit.
+// inUnit converts the text of a number to nanoseconds; a unit has 10^scale of them.
 func inUnit(text []byte, scale int) (timeline.Nanos, bool) {
 	v, ok := jsonscan.Decimal(text, scale)
 	ts := timeline.Nanos(v)

@@ -11,9 +11,9 @@ type legacyNode struct {
 	inChildren bool
 }
 
-// legacyTree reads the member head of a legacy document: the root, whose children are whole nodes. The tree may be as
-// deep as the text allows, so its open nodes are on a stack of their own. A node may tell its id after its children,
-// so its place among the nodes is taken when it opens.
+// legacyTree reads the member head of a legacy document: the root, whose children are complete nodes. Its depth is
+// limited only by the text, so open nodes are on an explicit stack. The id of a node may follow its children, so a node
+// gets its index when it opens.
 func (r *decoder) legacyTree() error {
 	r.d.legacy = true
 	if ok, err := r.opens('{'); !ok {
@@ -46,16 +46,16 @@ func (r *decoder) legacyTree() error {
 	return nil
 }
 
-// legacyStep is what a step through a legacy tree came to.
+// legacyStep is the result of one step through a legacy tree.
 type legacyStep uint8
 
 const (
 	memberRead  legacyStep = iota
-	childOpened            // a child of the node begins
-	nodeClosed             // the bracket that ends the node was read
+	childOpened            // a child of the node starts
+	nodeClosed             // the node ended
 )
 
-// legacyStep reads the next thing in a node: a member, or the bracket of an element of its list of children.
+// legacyStep reads a member of a node or the opening bracket of a child.
 func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
 	if n.inChildren {
 		c, more, err := r.Next(&n.children)
@@ -87,10 +87,10 @@ func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
 	return memberRead, r.nodeMember(&n.nodeReader, key)
 }
 
-// closeLegacy puts a node that was read to its place. Lines and columns count from 1 here (profile-calls.md 2).
+// closeLegacy stores a complete node. Lines and columns count from 1 here (profile-calls.md 2).
 func (r *decoder) closeLegacy(n *legacyNode) {
-	n.own.line = max(n.own.line-1, -1)
-	n.own.column = max(n.own.column-1, -1)
+	n.base.line = max(n.base.line-1, -1)
+	n.base.column = max(n.base.column-1, -1)
 	n.node.function = r.d.function(n.function())
 	r.d.nodes[n.at] = n.node
 	if n.hasID {

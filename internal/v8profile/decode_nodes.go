@@ -1,18 +1,22 @@
 package v8profile
 
-import "github.com/weft-trace/weft/internal/jsondoc"
+import (
+	"cmp"
 
-// nodeReader collects the members of one node, in whatever order they come.
+	"github.com/weft-trace/weft/internal/jsondoc"
+)
+
+// nodeReader collects the members of one node, in any order.
 type nodeReader struct {
 	node  draftNode
 	hasID bool
-	own   functionKey // fields directly on the node
+	base  functionKey // fields of the node itself
 	frame functionKey // fields of its callFrame
 }
 
 func newNodeReader() nodeReader {
 	unknown := functionKey{line: -1, column: -1}
-	return nodeReader{node: draftNode{slot: noSlot, parent: noSlot, parentAt: -1, hits: -1}, own: unknown, frame: unknown}
+	return nodeReader{node: draftNode{slot: noSlot, parent: noSlot, parentAt: -1, hits: -1}, base: unknown, frame: unknown}
 }
 
 // node reads a node of the list nodes.
@@ -29,7 +33,7 @@ func (r *decoder) node() error {
 	return nil
 }
 
-// finishNode adds a node that was read.
+// finishNode adds a complete node.
 func (r *decoder) finishNode(n *nodeReader) {
 	if !n.hasID {
 		r.d.found.badNodes++
@@ -39,27 +43,19 @@ func (r *decoder) finishNode(n *nodeReader) {
 	r.d.define(n.node)
 }
 
-// function returns the node's description of its function. Of two names its own counts, unless that is empty
+// function returns the node's description of its function. The node's own name takes precedence unless empty
 // (profile-calls.md 3).
 func (n *nodeReader) function() functionKey {
 	f := n.frame
-	if n.own.name != 0 {
-		f.name = n.own.name
-	}
-	if f.url == 0 {
-		f.url = n.own.url
-	}
-	if f.script == 0 {
-		f.script = n.own.script
-	}
-	if f.codeType == 0 {
-		f.codeType = n.own.codeType
-	}
+	f.name = cmp.Or(n.base.name, f.name)
+	f.url = cmp.Or(f.url, n.base.url)
+	f.script = cmp.Or(f.script, n.base.script)
+	f.codeType = cmp.Or(f.codeType, n.base.codeType)
 	if f.line < 0 {
-		f.line = n.own.line
+		f.line = n.base.line
 	}
 	if f.column < 0 {
-		f.column = n.own.column
+		f.column = n.base.column
 	}
 	return f
 }
@@ -100,7 +96,7 @@ func (r *decoder) nodeMember(n *nodeReader, key []byte) error {
 	case "positionTicks":
 		return r.positionTicks(n)
 	}
-	return r.frameMember(&n.own, key)
+	return r.frameMember(&n.base, key)
 }
 
 // frameMember reads a member of a call frame.
@@ -115,9 +111,9 @@ func (r *decoder) frameMember(f *functionKey, key []byte) error {
 	case "codeType":
 		return r.text(&f.codeType)
 	case "lineNumber":
-		return r.place(&f.line)
+		return r.lineOrColumn(&f.line)
 	case "columnNumber":
-		return r.place(&f.column)
+		return r.lineOrColumn(&f.column)
 	}
 	return r.Skip()
 }
@@ -144,7 +140,7 @@ func (r *decoder) childIDs(n *nodeReader) error {
 	return err
 }
 
-// positionTicks reads the samples of each line.
+// positionTicks reads the number of samples in each line.
 func (r *decoder) positionTicks(n *nodeReader) error {
 	n.node.ticks.from = uint32(len(r.d.ticks))
 	err := r.array(func() error {
@@ -152,7 +148,7 @@ func (r *decoder) positionTicks(n *nodeReader) error {
 		err := r.object(func(key []byte) error {
 			switch string(key) {
 			case "line":
-				return r.place(&t.Line)
+				return r.lineOrColumn(&t.Line)
 			case "ticks":
 				ticks, _, err := r.integer()
 				t.Ticks = ticks

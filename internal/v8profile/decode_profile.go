@@ -13,7 +13,7 @@ func (r *decoder) args() error {
 	})
 }
 
-// dataMember reads a member of args.data. Deltas and positions are beside the profile there, and inside it in files.
+// dataMember reads a member of args.data. Here, unlike in files, deltas and positions are outside the profile.
 func (r *decoder) dataMember(key []byte) error {
 	switch string(key) {
 	case "cpuProfile":
@@ -40,14 +40,14 @@ func (r *decoder) document() error {
 	}
 	r.beginPiece()
 	return r.object(func(key []byte) error {
-		if string(key) == "profile" { // the answer of Profiler.stop, saved as it was
+		if string(key) == "profile" { // a saved result of Profiler.stop
 			return r.object(r.profileMember)
 		}
 		return r.profileMember(key)
 	})
 }
 
-// beginPiece notes where the samples of a piece begin.
+// beginPiece records where the samples of a piece start.
 func (r *decoder) beginPiece() { r.pieceStart, r.nLines, r.nColumns = r.d.samples.n, 0, 0 }
 
 // profileMember reads a member of a profile (profile-calls.md 2).
@@ -83,8 +83,8 @@ func (r *decoder) profileMember(key []byte) error {
 	return r.Skip()
 }
 
-// bound reads the start or the end of a profile. Whether it is in microseconds or, in a legacy document, in seconds is
-// known only when the whole document was read.
+// bound reads the start or the end of a profile. The unit, microseconds or in legacy documents seconds, is known only
+// at the end of the document.
 func (r *decoder) bound(dst *bound) error {
 	kind, text, err := r.Scalar()
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *decoder) sample() error {
 	case err != nil:
 		return err
 	case !ok:
-		id = -1 // no node has it, and the sample keeps its time
+		id = -1 // matches no node; the sample keeps its time
 	}
 	r.d.addSample(id)
 	return nil
@@ -118,7 +118,7 @@ func (r *decoder) timestamp() error {
 		return err
 	}
 	if !ok {
-		ts = r.d.now
+		ts = r.d.lastTime
 	}
 	r.d.absolute = true
 	r.d.addTime(ts)
@@ -127,15 +127,15 @@ func (r *decoder) timestamp() error {
 
 func (r *decoder) position(ps *positions, n *int) error {
 	v := int32(0)
-	if err := r.place(&v); err != nil {
+	if err := r.lineOrColumn(&v); err != nil {
 		return err
 	}
-	r.d.note(ps.add(r.d.spool, r.pieceStart+*n, r.d.samples.n, v))
+	r.d.setErr(ps.add(r.d.spool, r.pieceStart+*n, r.d.samples.n, v))
 	*n++
 	return nil
 }
 
-// traceID reads a member of trace_ids. Of several pieces the last one counts.
+// traceID reads a member of trace_ids. The last of several pieces counts.
 func (r *decoder) traceID(key []byte) error {
 	traceID, okID := jsonscan.Uint64(key)
 	node, okNode, err := r.integer()

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxNodes and maxSamples bound a profile, whatever its input says. V8's own limits are far below: node ids have 32
-	// bits, and a day of samples at 1 ms are 86 million.
+	// maxNodes and maxSamples limit a profile. V8 stays far below: node ids have 32 bits, and a day has 86 million
+	// samples at 1 ms.
 	maxNodes   = 1 << 26
 	maxSamples = 1 << 28
 	maxSlots   = 1 << 30
@@ -22,18 +22,18 @@ type textIndex uint32
 // tickRange is a part of Profile.ticks.
 type tickRange struct{ from, to uint32 }
 
-// slot stands for a node id. Ids are known before their nodes are: as children, parents, samples.
+// slot represents a node id. Ids are known before their nodes: as children, parents, samples.
 type slot uint32
 
-// noSlot is not a slot.
+// noSlot represents no id.
 const noSlot = slot(math.MaxUint32)
 
-// draft is a profile that is being read. Nodes, samples and times come in pieces, in any order.
+// draft is a profile being read. Nodes, samples and times come in pieces, in any order.
 type draft struct {
 	slots   slotTable
 	nodes   []draftNode
-	defined []int32 // of each slot: the last node with its id, -1 if there is none
-	child   []slot  // the children lists of all nodes
+	defined []int32 // by slot: the last node with the id, or -1
+	child   []slot  // the lists of children of all nodes
 
 	texts     map[string]textIndex
 	textList  []string
@@ -42,56 +42,56 @@ type draft struct {
 	list      []Function
 	ticks     []LineTicks
 
-	spool          *spool // has the samples
+	spool          *spool // of the samples
 	samples        column // slots
 	times          column // since the start
-	now            timeline.Nanos
+	lastTime       timeline.Nanos
 	lines, columns positions
-	err            error             // of the spool
+	err            error             // first error of the spool
 	traceIDs       map[uint64]uint32 // slots; the Profile has nodes instead
 
 	source     string
 	start, end bound
 	legacy     bool           // start and end are in seconds
 	absolute   bool           // times do not count from the start
-	offset     timeline.Nanos // added to them then
-	lostRoot   bool           // the last node stands for the root, which is not in the data
+	offset     timeline.Nanos // added to absolute times
+	lostRoot   bool           // the last node replaces the root, which the data lacks
 	found      findings
 }
 
-// bound is the start or the end of a profile as it was read, in both units that it may have.
+// bound is the start or the end of a profile in both possible units.
 type bound struct {
 	micros, seconds       timeline.Nanos
 	hasMicros, hasSeconds bool
 }
 
-// draftNode is a node as it was read.
+// draftNode is a node of the input.
 type draftNode struct {
 	id          int64
-	slot        slot  // noSlot if the node has no id, which only nodes of legacy trees may lack
-	parent      slot  // noSlot if there is none
-	parentAt    int32 // in a legacy tree the place of the parent among the nodes, otherwise -1
+	slot        slot  // noSlot if the node has no id, possible only in legacy trees
+	parent      slot  // noSlot if unknown
+	parentAt    int32 // in a legacy tree the index of the parent, otherwise -1
 	function    FunctionIndex
 	deopt       textIndex
-	hits        int64 // -1 if the node does not say
+	hits        int64 // -1 if unknown
 	children    tickRange
 	hasChildren bool
 	ticks       tickRange
 }
 
-// findings counts what was found wrong, until it is known where to report it.
+// findings counts problems until their position for reports is known.
 type findings struct {
-	mismatched  int // pieces after which samples and times differed in number, or there were more positions
+	mismatched  int // pieces with different numbers of samples and times, or with more positions
 	timeless    int // 1 if no sample has a time
-	badValues   int // values of a wrong type or size
+	badValues   int // values of the wrong type or out of range
 	badNodes    int // nodes without usable id
 	overLimit   int
-	redefined   int // nodes whose id came again
+	redefined   int // nodes whose id was defined again
 	unreachable int // nodes whose parents do not lead to the root
-	adopted     int // nodes with unknown parents in a profile without its root
-	doubled     int // nodes that are listed as a child more than once, or below themselves
-	unknown     int // samples whose node is not known
-	backwards   int // samples that are earlier than the one before
+	adopted     int // nodes with unknown parents in a profile without root
+	doubled     int // nodes listed as a child more than once, or below themselves
+	unknown     int // samples with unknown nodes
+	backwards   int // samples earlier than the one before
 	tooFar      int // samples that count from a start that is out of range
 }
 
@@ -101,7 +101,7 @@ type functionKey struct {
 	line, column                int32
 }
 
-// newDraft returns an empty draft whose samples go to a spool.
+// newDraft returns an empty draft with its samples in a spool.
 func newDraft(s *spool) *draft {
 	return &draft{
 		spool: s,
@@ -110,10 +110,10 @@ func newDraft(s *spool) *draft {
 	}
 }
 
-// bytes returns about what the draft, and the Profile that it becomes, take in memory.
+// bytes returns the approximate memory of the draft and the Profile made from it.
 func (d *draft) bytes() int64 {
 	const (
-		perSample   = 24 // of a file: what packages profilecalls and cpuprofile have of it
+		perSample   = 24 // in files: used by packages profilecalls and cpuprofile
 		perNode     = 160
 		perText     = 96
 		perFunction = 160
@@ -165,7 +165,7 @@ func (d *draft) define(n draftNode) {
 	d.defineAt(int32(len(d.nodes) - 1))
 }
 
-// defineAt makes a node that has its place known by its id.
+// defineAt makes a stored node known by its id.
 func (d *draft) defineAt(at int32) {
 	s := d.nodes[at].slot
 	if s == noSlot {
@@ -181,7 +181,7 @@ func (d *draft) defineAt(at int32) {
 	d.defined[s] = at
 }
 
-// node returns the node of a slot, -1 if there is none.
+// node returns the node of a slot, or -1.
 func (d *draft) node(s slot) int32 {
 	if int64(s) >= int64(len(d.defined)) {
 		return -1
@@ -195,11 +195,11 @@ func (d *draft) addSample(id int64) {
 		d.found.overLimit++
 		return
 	}
-	d.note(d.samples.add(d.spool, uint64(d.slots.get(id))))
+	d.setErr(d.samples.add(d.spool, uint64(d.slots.get(id))))
 }
 
-// note keeps the first error of the spool.
-func (d *draft) note(err error) {
+// setErr keeps the first error of the spool.
+func (d *draft) setErr(err error) {
 	if d.err == nil {
 		d.err = err
 	}
@@ -211,7 +211,7 @@ func (d *draft) addDelta(delta timeline.Nanos) {
 		d.found.badValues++
 		delta = 0
 	}
-	d.addTime(d.now + delta)
+	d.addTime(d.lastTime + delta)
 }
 
 // addTime adds the time of a sample, relative to the start.
@@ -220,35 +220,35 @@ func (d *draft) addTime(ts timeline.Nanos) {
 		d.found.overLimit++
 		return
 	}
-	if ts < d.now {
+	if ts < d.lastTime {
 		d.found.backwards++
 	}
-	d.now = min(max(ts, -maxTime), maxTime)
-	d.note(d.times.addDifference(d.spool, int64(d.now)))
+	d.lastTime = min(max(ts, -maxTime), maxTime)
+	d.setErr(d.times.addDifference(d.spool, int64(d.lastTime)))
 }
 
-// endPiece ends a piece of a profile, a ProfileChunk or a whole document: the lists of positions become as long as the list of
-// samples, so that the next piece's are beside their samples.
+// endPiece ends a piece of a profile, a ProfileChunk or a whole document: it aligns the lists of positions with the
+// list of samples for the next piece.
 func (d *draft) endPiece() {
 	n := d.samples.n
 	if n != d.times.n || n < d.lines.length || n < d.columns.length {
 		d.found.mismatched++
 	}
-	d.note(d.lines.end(d.spool, n))
-	d.note(d.columns.end(d.spool, n))
+	d.setErr(d.lines.end(d.spool, n))
+	d.setErr(d.columns.end(d.spool, n))
 }
 
-// denseIDs is the number of node ids that slotTable keeps in a list. V8 numbers nodes from 1, so nearly all are there.
-// sparseIDs bounds the list for tables of few ids: one large id makes no long list.
+// denseIDs limits the ids that slotTable keeps in a list. V8 numbers nodes from 1, so nearly all ids fit. sparseIDs
+// limits the list of tables with few ids, so that one large id does not make a long list.
 const (
 	denseIDs  = 1 << 22
 	sparseIDs = 1 << 10
 )
 
-// slotTable gives node ids their slots.
+// slotTable assigns slots to node ids.
 type slotTable struct {
-	dense  []slot         // by id, one more than the slot; 0 if there is none
-	sparse map[int64]slot // of ids that are not within dense
+	dense  []slot         // by id: slot + 1, or 0
+	sparse map[int64]slot // of ids outside dense
 	n      slot
 }
 
@@ -260,7 +260,7 @@ func (t *slotTable) get(id int64) slot {
 	return t.add(id)
 }
 
-// add returns the slot of an id that is not in the list yet.
+// add returns the slot of an id that is not in dense.
 func (t *slotTable) add(id int64) slot {
 	if s, ok := t.sparse[id]; ok {
 		return s
@@ -284,11 +284,9 @@ func (t *slotTable) add(id int64) slot {
 	return s
 }
 
-// grow makes the list longer, which then has the ids within it.
+// grow extends dense and moves the ids in its range there.
 func (t *slotTable) grow(n int64) {
-	grown := make([]slot, n)
-	copy(grown, t.dense)
-	t.dense = grown
+	t.dense = append(t.dense, make([]slot, n-int64(len(t.dense)))...)
 	for id, s := range t.sparse {
 		if id >= 0 && id < n {
 			t.dense[id] = s + 1

@@ -17,7 +17,7 @@ func (p *Profile) names(nodes []NodeIndex) string {
 	return strings.Join(names, " ")
 }
 
-// tree makes a document of nodes without samples: each line is an id, a parent, a name, and hits.
+// tree returns a document with nodes but no samples: each line is an id, a parent, a name, and hits.
 func tree(lines ...string) string {
 	var out strings.Builder
 	for i, line := range lines {
@@ -62,7 +62,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestChildren is the case PM03: children come in the reverse of their order.
+// TestChildren is the case PM03: children are in reverse order.
 func TestChildren(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 n1", "2 1 n2", "3 1 n3", "4 2 n4", "5 2 n5", "6 3 n6", "7 6 n7")))
 	want := map[string]string{"n1": "n3 n2", "n2": "n5 n4", "n3": "n6", "n4": "", "n5": "", "n6": "n7", "n7": ""}
@@ -81,7 +81,7 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestMeta holds that the pseudo functions are children of the root only, the first in the order of the tree.
+// TestMeta checks that pseudo functions are children of the root only, the first in the order of the tree.
 func TestMeta(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 (root)", "2 1 (idle)", "3 1 (idle)", "4 1 f", "5 4 (program)")))
 	if id := p.Node(p.Idle).ID; id != 3 || p.Program != NoNode || p.Collector != NoNode {
@@ -95,7 +95,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// TestRepair replaces single (program) samples, and decides by the samples before any repair.
+// TestRepair checks that single (program) samples are replaced according to the unrepaired samples.
 func TestRepair(t *testing.T) {
 	nodes := `"nodes":[{"id":1},{"id":2,"parent":1,"callFrame":{"functionName":"(program)"}},
 		{"id":3,"parent":1,"callFrame":{"functionName":"(idle)"}},{"id":4,"parent":1},{"id":5,"parent":4},{"id":6,"parent":1}]`
@@ -121,7 +121,7 @@ func TestRepair(t *testing.T) {
 			}
 			got = got[:0]
 			for i := range p.Len() {
-				got = append(got, fmt.Sprint(p.Node(p.Samples().Seen(i)).ID))
+				got = append(got, fmt.Sprint(p.Node(p.Samples().Recorded(i)).ID))
 			}
 			if seen := strings.Replace(c.samples, "9 ", "", 1); strings.Join(got, " ") != seen {
 				t.Errorf("seen %v, want %s", got, seen)

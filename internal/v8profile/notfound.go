@@ -8,7 +8,7 @@ import (
 // NotFoundError means that a trace does not have the requested profile.
 type NotFoundError struct {
 	ID  string
-	Has []string // the ids of those that it has
+	Has []string // the ids in the trace
 }
 
 // maxListed is the number of profiles that a message names.
@@ -25,7 +25,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no V8 profile %s; the trace has %s", e.ID, list)
 }
 
-// Hint says which command helps.
+// Hint names the command that lists profiles.
 func (e *NotFoundError) Hint() string {
 	if len(e.Has) == 0 {
 		return ""

@@ -8,19 +8,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// rawSample is a sample as it was read.
+// rawSample is a sample of the input.
 type rawSample struct {
 	ts           timeline.Nanos
-	number       uint32 // in the order in which the profile lists samples
+	number       uint32 // position among the samples of the profile
 	slot         slot
 	line, column int32
 }
 
-// rawReader reads the samples that have a time as the profile lists them.
+// rawReader reads the samples with a time in the order of the profile.
 type rawReader struct {
 	samples, times columnReader
 	lines, columns positionReader
-	base           timeline.Nanos // of the times
+	base           timeline.Nanos // added to the times
 	next, n        int
 }
 
@@ -47,11 +47,11 @@ func (r *rawReader) err() error {
 	return errors.Join(r.samples.err, r.times.err, r.lines.list.err, r.columns.list.err)
 }
 
-// lateMemory is what late samples take in memory, see byTime.
+// lateMemory limits the bytes of late samples in memory, see byTime.
 const lateMemory = 1 << 20
 
-// byTime calls fn for the samples in the order of time. Samples of one time keep their order. Of a profile, few samples are
-// earlier than one before them; only these are sorted.
+// byTime calls fn for the samples in the order of time. Samples with equal times keep their order. Few samples of a
+// profile are earlier than one before them; only these late ones are sorted.
 func (d *draft) byTime(base timeline.Nanos, fn func(*rawSample) error) error {
 	if d.found.backwards == 0 {
 		return d.merge(base, nil, fn)
@@ -75,13 +75,10 @@ func (d *draft) byTime(base timeline.Nanos, fn func(*rawSample) error) error {
 
 // rawBefore orders samples by time.
 func rawBefore(a, b *rawSample) int {
-	if c := cmp.Compare(a.ts, b.ts); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.number, b.number)
+	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.number, b.number))
 }
 
-// merge calls fn for the samples that are not late, with the late ones, which may be nil, at their places.
+// merge calls fn for the samples in order, with the late ones, which may be nil, sorted in.
 func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn func(*rawSample) error) error {
 	var s, next rawSample
 	more := false
@@ -94,7 +91,7 @@ func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn f
 	if err := advance(); err != nil {
 		return err
 	}
-	// lateBefore calls fn for the late samples before s, or for all.
+	// lateBefore calls fn for the late samples before s; nil: for all.
 	lateBefore := func(s *rawSample) error {
 		for more && (s == nil || rawBefore(&next, s) < 0) {
 			if err := fn(&next); err != nil {
@@ -109,7 +106,7 @@ func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn f
 	in := d.rawSamples(base)
 	for latest := timeline.Nanos(0); in.read(&s); {
 		if s.number > 0 && s.ts < latest {
-			continue // it is one of the late ones
+			continue // a late sample
 		}
 		latest = s.ts
 		if err := lateBefore(&s); err != nil {
@@ -122,9 +119,9 @@ func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn f
 	return errors.Join(in.err(), lateBefore(nil))
 }
 
-// takeSamples takes the samples over: sorted by time, those with unknown nodes left out. Lines and columns move along, which
-// DevTools forgets (profile-calls.md 3).
-func (p *Profile) takeSamples(d *draft, at []NodeIndex) error {
+// importSamples sorts the samples by time and drops those with unknown nodes. Lines and columns move with their
+// samples, unlike in DevTools (profile-calls.md 3).
+func (p *Profile) importSamples(d *draft, at []NodeIndex) error {
 	base := p.Start
 	if d.absolute {
 		base = d.offset
@@ -133,14 +130,14 @@ func (p *Profile) takeSamples(d *draft, at []NodeIndex) error {
 		return err
 	}
 	r := newRepairer(p)
-	count := d.nodes[d.root()].hits < 0 // unless the profile says how many there are (profile-calls.md 3)
+	count := d.nodes[d.root()].hits < 0 // the profile has no hit counts (profile-calls.md 3)
 	if count {
 		for i := range p.nodes {
 			p.nodes[i].Hits = 0
 		}
 	}
 	var first, last timeline.Nanos
-	n, left := 0, uint32(0)
+	n, skipped := 0, uint32(0)
 	err := d.byTime(base, func(s *rawSample) error {
 		if n == 0 {
 			first = s.ts
@@ -149,15 +146,15 @@ func (p *Profile) takeSamples(d *draft, at []NodeIndex) error {
 		n++
 		node := nodeOf(d, at, s.slot)
 		if node == NoNode {
-			left++
+			skipped++
 			d.found.unknown++
 			return nil
 		}
 		if count {
 			p.nodes[node].Hits++
 		}
-		err := r.add(s, node, left)
-		left = 0
+		err := r.add(s, node, skipped)
+		skipped = 0
 		return err
 	})
 	if err == nil {
@@ -167,22 +164,22 @@ func (p *Profile) takeSamples(d *draft, at []NodeIndex) error {
 	return err
 }
 
-// repairer replaces single (program) samples between two samples of one bottom frame by the first of them: the profiler
-// interrupted V8 at a place where it could not walk the stack (profile-calls.md 3).
+// repairer replaces single (program) samples between two samples with the same bottom frame by the first of these: the
+// profiler interrupted V8 where it could not walk the stack (profile-calls.md 3).
 type repairer struct {
 	p      *Profile
-	to     sampleWriter
-	bottom []NodeIndex // of each node; nil: there is no (program)
+	out    sampleWriter
+	bottom []NodeIndex // by node; nil: the profile has no (program)
 
-	before NodeIndex // of the sample before held, as it was before any repair; NoNode: there is none
-	held   rawSample // waits for the next sample, if has is set
-	node   NodeIndex // of held
-	left   uint32    // left out before held
-	has    bool
+	before     NodeIndex // the unrepaired node of the sample before pending, or NoNode
+	pending    rawSample // waits for the next sample; valid if hasPending
+	node       NodeIndex // of pending
+	skipped    uint32    // samples dropped before pending
+	hasPending bool
 }
 
 func newRepairer(p *Profile) *repairer {
-	r := &repairer{p: p, to: sampleWriter{list: &p.samples}, before: NoNode}
+	r := &repairer{p: p, out: sampleWriter{list: &p.samples}, before: NoNode}
 	if p.Program == NoNode {
 		return r
 	}
@@ -201,18 +198,18 @@ func (r *repairer) system(n NodeIndex) bool {
 	return n == r.p.Program || n == r.p.Idle || n == r.p.Collector
 }
 
-// add adds the next sample, before which some were left out.
-func (r *repairer) add(s *rawSample, n NodeIndex, left uint32) error {
+// add adds the next sample, which follows a number of dropped ones.
+func (r *repairer) add(s *rawSample, n NodeIndex, skipped uint32) error {
 	if err := r.write(n); err != nil {
 		return err
 	}
-	r.held, r.node, r.left, r.has = *s, n, left, true
+	r.pending, r.node, r.skipped, r.hasPending = *s, n, skipped, true
 	return nil
 }
 
-// write writes the sample that waits, before one of the node next.
+// write writes the pending sample; next is the node of the sample after it.
 func (r *repairer) write(next NodeIndex) error {
-	if !r.has {
+	if !r.hasPending {
 		return nil
 	}
 	node := r.node
@@ -222,16 +219,16 @@ func (r *repairer) write(next NodeIndex) error {
 		node = r.before
 	}
 	r.before = r.node
-	return r.to.add(&r.held, node, r.left, repaired)
+	return r.out.add(&r.pending, node, r.skipped, repaired)
 }
 
 // end writes the last sample.
 func (r *repairer) end() error {
 	err := r.write(NoNode)
-	return errors.Join(err, r.to.endBlock())
+	return errors.Join(err, r.out.endBlock())
 }
 
-// close computes the closing time of n samples, in whole microseconds as DevTools shows it, rounded to nearest.
+// close computes the end of the last of n samples, rounded to whole microseconds as in DevTools.
 func (p *Profile) close(samples int, first, last timeline.Nanos) {
 	n := timeline.Nanos(samples)
 	if n == 0 {
@@ -242,7 +239,7 @@ func (p *Profile) close(samples int, first, last timeline.Nanos) {
 	if n > 1 {
 		const micro = 1000
 		interval := (last - first) / (n - 1)
-		rest := (last - first) % (n - 1) // divided at the end only, so that nothing is rounded twice
+		rest := (last - first) % (n - 1) // divided last, so that nothing is rounded twice
 		ts := last + interval
 		whole := ts / micro * micro
 		if 2*((ts-whole)*(n-1)+rest) >= micro*(n-1) {

@@ -1,25 +1,25 @@
-// Package v8profile is the model of a sampled V8 CPU profile: the tree of functions, and which node of it was at the top
-// of the stack at which time.
+// Package v8profile models sampled V8 CPU profiles: the tree of functions, and the node at the top of the stack at each
+// sample.
 //
-// Profiles come from three places, which give the same Profile:
+// All sources give the same Profile:
 //
 //   - trace events of Chrome and Node: Assembler joins the head (Profile) and the pieces (ProfileChunk) of each profile,
-//     and takes the whole profiles that old versions wrote (CpuProfile);
-//   - .cpuprofile files of DevTools and Node, in their present and in their legacy form: Read.
+//     and reads the whole profiles of old versions (CpuProfile);
+//   - .cpuprofile files of DevTools and Node, current or legacy: Read.
 //
-// Package profilecalls makes calls of samples; nothing here knows tracks or slices.
+// Package profilecalls makes calls from samples; this package knows no tracks or slices.
 package v8profile
 
 import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// NodeIndex identifies a node in its Profile. The nodes are numbered in the order in which DevTools walks the tree:
-// the root is 0, parents come before their children, and children in the reverse of the order in which the profile lists
-// them (profile-calls.md 3). The nodes of a subtree are numbered without gaps.
+// NodeIndex identifies a node in its Profile. Nodes are numbered in the order of DevTools' walk: the root is 0, parents
+// come before their children, and children in the reverse of their order in the profile (profile-calls.md 3). The
+// indexes of a subtree are contiguous.
 type NodeIndex int32
 
-// NoNode is not a node.
+// NoNode identifies no node.
 const NoNode NodeIndex = -1
 
 // FunctionIndex identifies a function in its Profile. Nodes of one function on several call paths share it.
@@ -33,7 +33,7 @@ type Node struct {
 	Depth    int32     // -1 for the root, 0 for the functions at the bottom of stacks
 	Hits     int64     // samples with this node at the top of the stack
 
-	end   NodeIndex // after the last node of the subtree
+	end   NodeIndex // one past the last node of the subtree
 	deopt textIndex
 	ticks tickRange
 }
@@ -48,24 +48,24 @@ type Function struct {
 	Column   int32  // of its start, counted from 0; -1 if unknown
 }
 
-// LineTicks says how many samples were on a line of a function.
+// LineTicks is the number of samples on a line of a function.
 type LineTicks struct {
-	Line  int32 // counted from 1, as V8 writes it
+	Line  int32 // counted from 1
 	Ticks int64
 }
 
-// Profile is a profile in the order of time. It never changes, and may be read by several goroutines.
+// Profile is a profile with its samples in the order of time. It is immutable and safe for concurrent use.
 type Profile struct {
-	// Start is the time from which the deltas of the samples count.
+	// Start is the time from which the first delta counts.
 	Start timeline.Nanos
-	// Closing is when the last sample ends: one mean interval after it (profile-calls.md 3). The end time that
-	// the profiler recorded is not used.
+	// Closing is the end of the last sample, one mean interval after its time (profile-calls.md 3). It does not depend
+	// on the end time that the profiler recorded.
 	Closing timeline.Nanos
-	// End is when the profiler ended by its own account, timeline.NoTime if it gives no end.
+	// End is the end time that the profiler recorded, or timeline.NoTime.
 	End timeline.Nanos
 
-	// Collector, Program and Idle are the nodes of V8's pseudo functions (garbage collector), (program) and (idle);
-	// NoNode if the profile does not have them.
+	// Collector, Program and Idle are the nodes of V8's pseudo functions (garbage collector), (program) and (idle), or
+	// NoNode.
 	Collector, Program, Idle NodeIndex
 
 	nodes     []Node
@@ -77,7 +77,7 @@ type Profile struct {
 	traceIDs map[uint64]uint32 // nodes
 }
 
-// NodeCount returns the number of nodes, the root included. Node indexes count from 0 to that.
+// NodeCount returns the number of nodes, including the root.
 func (p *Profile) NodeCount() int { return len(p.nodes) }
 
 // Node returns a node.
@@ -92,25 +92,24 @@ func (p *Profile) Function(f FunctionIndex) *Function { return &p.functions[f] }
 // FunctionOf returns the function of a node.
 func (p *Profile) FunctionOf(n NodeIndex) *Function { return &p.functions[p.nodes[n].Function] }
 
-// DeoptReason says why V8 threw away optimised code of a node; empty if it did not.
+// DeoptReason returns why V8 discarded optimized code of a node; empty if it did not.
 func (p *Profile) DeoptReason(n NodeIndex) string { return p.texts[p.nodes[n].deopt] }
 
-// LineTicks returns the lines of a node's function on which samples were seen.
+// LineTicks returns the sampled lines of a node's function.
 func (p *Profile) LineTicks(n NodeIndex) []LineTicks {
 	r := p.nodes[n].ticks
 	return p.ticks[r.from:r.to]
 }
 
-// Contains reports whether a node lies in the subtree of another one. A subtree contains its top.
+// Contains reports whether the subtree of top contains a node. It contains top.
 func (p *Profile) Contains(top, n NodeIndex) bool { return top <= n && n < p.nodes[top].end }
 
-// Meta reports whether a node stands for no function: the root, (garbage collector), (program) or (idle).
+// Meta reports whether a node is not a function: the root, (garbage collector), (program) or (idle).
 func (p *Profile) Meta(n NodeIndex) bool {
 	return n == 0 || n == p.Program || n == p.Idle || n == p.Collector
 }
 
-// MaxDepth returns the number of nodes on the longest call path, the root included: one more than the depth of its last
-// node, and so 0 for a profile without any call.
+// MaxDepth returns the number of calls on the longest call path, 0 for a profile without calls.
 func (p *Profile) MaxDepth() int32 {
 	deepest := int32(-1)
 	for i := range p.nodes {
@@ -119,7 +118,7 @@ func (p *Profile) MaxDepth() int32 {
 	return deepest + 1
 }
 
-// Totals returns the number of samples of each node and all below it.
+// Totals returns the number of samples in the subtree of each node.
 func (p *Profile) Totals() []int64 {
 	totals := make([]int64, len(p.nodes))
 	for i := len(p.nodes) - 1; i >= 0; i-- {
@@ -131,7 +130,7 @@ func (p *Profile) Totals() []int64 {
 	return totals
 }
 
-// TraceID returns the node that was at the top of the stack when an event with the given trace id was recorded.
+// TraceID returns the node at the top of the stack that V8 recorded with an event's trace id.
 func (p *Profile) TraceID(id uint64) (n NodeIndex, ok bool) {
 	node, ok := p.traceIDs[id]
 	return NodeIndex(node), ok

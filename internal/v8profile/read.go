@@ -12,15 +12,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ErrNoNodes means that a document is not a profile: it has no nodes.
-var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
+// ErrNoNodes reports a document without nodes.
+var ErrNoNodes = errors.New("not a CPU profile: it has no nodes")
 
-// Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
-// Profiler.stop. Bad data is counted in log. A document that ends early, or
-// is not JSON from some place on, is read as far as there are samples with times; any other text is an error with its position.
+// Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or a result of
+// Profiler.stop. It counts bad data in log. A truncated or damaged document is used if it has samples with times; other
+// text is an error with its position.
 func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
 
-// ReadWithin is Read with a limit of memory in bytes; 0: any. A profile that needs more is an error.
+// ReadWithin is Read with a memory limit in bytes; 0: no limit. A profile that needs more is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
 	profiles := collections.RoomOfProfiles(memory)
@@ -50,7 +50,7 @@ func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	return p, nil
 }
 
-// ended returns an error if a document that ends early has too little to be used.
+// ended returns an error if a truncated document has too little data.
 func (r *decoder) ended() error {
 	switch {
 	case r.d.samples.n > 0 && r.d.times.n > 0:
@@ -61,10 +61,10 @@ func (r *decoder) ended() error {
 	return r.Failed(fmt.Errorf("the document ends before its samples do: %w", io.ErrUnexpectedEOF))
 }
 
-// startTime returns the start that a profile states; ok is false if it states none.
+// startTime returns the recorded start; ok is false if there is none.
 func (d *draft) startTime() (ts timeline.Nanos, ok bool) { return d.start.in(d.legacy) }
 
-// in returns a bound, which is in seconds in legacy documents.
+// in returns a bound; legacy documents have it in seconds.
 func (b *bound) in(seconds bool) (ts timeline.Nanos, ok bool) {
 	if seconds {
 		return b.seconds, b.hasSeconds
@@ -72,7 +72,7 @@ func (b *bound) in(seconds bool) (ts timeline.Nanos, ok bool) {
 	return b.micros, b.hasMicros
 }
 
-// spreadSamples gives samples times if the document has none at all: evenly from the start to the end.
+// spreadSamples spreads samples evenly from the start to the end if the document has no times at all.
 func (d *draft) spreadSamples() {
 	if d.times.n > 0 || d.samples.n == 0 {
 		return
@@ -86,7 +86,7 @@ func (d *draft) spreadSamples() {
 	}
 }
 
-// report counts what was found wrong in a profile.
+// report counts the problems of a profile.
 func (f *findings) report(log *problem.Log, at problem.Position, id string) {
 	detail := ""
 	if id != "" {

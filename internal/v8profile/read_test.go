@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// dump writes a profile down: the tree, then the samples, then the closing time.
+// dump formats a profile: the tree, then the samples, then the closing time.
 func dump(p *Profile) string {
 	if p == nil {
 		return "none\n"
@@ -58,7 +58,7 @@ func dump(p *Profile) string {
 	return out.String()
 }
 
-// problems returns the names and counts of what was found wrong.
+// problems returns the names and counts of problems.
 func problems(log *problem.Log) string {
 	var names []string
 	for _, total := range log.Totals() {
@@ -67,7 +67,7 @@ func problems(log *problem.Log) string {
 	return strings.Join(names, " ")
 }
 
-// documentCase is a .cpuprofile and what it means. Times of the results are nanoseconds.
+// documentCase is a .cpuprofile and its expected result. Times of the results are nanoseconds.
 type documentCase struct{ name, input, want, problems string }
 
 var documentCases = []documentCase{
@@ -200,7 +200,7 @@ var documentCases = []documentCase{
 	},
 }
 
-// read reads a document and says what was found wrong.
+// read reads a document and returns its problems.
 func read(t *testing.T, r io.Reader) (p *Profile, found string) {
 	t.Helper()
 	var log problem.Log
@@ -253,7 +253,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestReadCut reads a document that ends among the times: all complete pairs count.
+// TestReadCut reads a document truncated in the list of times: all complete pairs count.
 func TestReadCut(t *testing.T) {
 	p, found := read(t, strings.NewReader(`{"nodes":[{"id":1}],"startTime":1,"samples":[1,1,1],"timeDeltas":[10,10,1`))
 	if want := "1  hits 2\n@11000 1\n@21000 1\n@31000 end\n"; dump(p) != want {
@@ -292,12 +292,12 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// TestReadRecordings reads recorded profiles, whose figures are known from other tools.
+// TestReadRecordings reads recorded profiles with known figures from other tools.
 func TestReadRecordings(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		samples, nodes int
-		span           int64 // microseconds from start to the last sample, rounded as the table has it
+		span           int64 // microseconds from start to the last sample, rounded as in the table
 		backwards      string
 	}{
 		{"cdp-matching-trace", 2326, 258, 1_608, "profile_samples_reordered×51"},
@@ -318,8 +318,8 @@ func TestReadRecordings(t *testing.T) {
 	}
 }
 
-// TestMemory holds that a profile which needs more memory than it may have is an error, whatever makes it large, in a file
-// and in a trace. The samples of a trace do not count: they have a limit of their own, and a temporary file.
+// TestMemory checks that a profile that exceeds its memory limit is an error, whatever makes it large, in a file and in a
+// trace. The samples of a trace do not count: they have a separate limit and a temporary file.
 func TestMemory(t *testing.T) {
 	const memory = 1 << 20
 	repeat := func(n int, element func(i int) string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// SampleBlock is the number of samples that are read together, see Samples.
+// SampleBlock is the number of samples that are read at once, see Samples.
 const SampleBlock = 1 << blockBits
 
 const (
@@ -15,27 +15,26 @@ const (
 	blockMask = SampleBlock - 1
 )
 
-// sampleList has the samples of a Profile in blocks, each of which can be read alone: in a few bytes for a sample, and in a
-// spool.
+// sampleList stores the samples of a Profile in a spool, in compact blocks that can be read separately.
 type sampleList struct {
 	spool          *spool
 	n              int
 	blocks         []sampleBlock
-	lines, columns bool // they are known
-	gaps           bool // samples were left out in between
+	lines, columns bool // whether they are known
+	gaps           bool // samples were dropped in between
 }
 
-// sampleBlock is where SampleBlock samples are, the last block of a profile excepted, which may have less.
+// sampleBlock locates SampleBlock samples, or fewer in the last block of a profile.
 type sampleBlock struct {
 	extent
 	ts    timeline.Nanos // of the first sample
-	index uint32         // of the first sample, without what was left out just before it
+	index uint32         // of the first sample, minus those dropped just before it
 }
 
-// What the number of a sample's node has beside, in its lowest bits.
+// Flags in the lowest bits of the number of a sample's node.
 const (
-	sampleRepaired = 1 << iota // it was (program)
-	sampleSkips                // samples before it were left out
+	sampleRepaired = 1 << iota // the profiler recorded (program)
+	sampleSkips                // samples before it were dropped
 	sampleBits     = iota
 )
 
@@ -47,8 +46,8 @@ type sampleWriter struct {
 	buf   []byte
 }
 
-// add adds a sample, before which some were left out.
-func (w *sampleWriter) add(s *rawSample, n NodeIndex, left uint32, repaired bool) error {
+// add adds a sample, which follows a number of dropped ones.
+func (w *sampleWriter) add(s *rawSample, n NodeIndex, skipped uint32, repaired bool) error {
 	l := w.list
 	if l.n&blockMask == 0 {
 		if err := w.endBlock(); err != nil {
@@ -61,14 +60,14 @@ func (w *sampleWriter) add(s *rawSample, n NodeIndex, left uint32, repaired bool
 	if repaired {
 		head |= sampleRepaired
 	}
-	if left > 0 {
+	if skipped > 0 {
 		head |= sampleSkips
 		l.gaps = true
 	}
 	w.buf = binary.AppendUvarint(w.buf, head)
 	w.buf = binary.AppendUvarint(w.buf, uint64(s.ts-w.ts))
-	if left > 0 {
-		w.buf = binary.AppendUvarint(w.buf, uint64(left))
+	if skipped > 0 {
+		w.buf = binary.AppendUvarint(w.buf, uint64(skipped))
 	}
 	if l.lines {
 		w.buf = binary.AppendUvarint(w.buf, uint64(s.line))
@@ -76,7 +75,7 @@ func (w *sampleWriter) add(s *rawSample, n NodeIndex, left uint32, repaired bool
 	if l.columns {
 		w.buf = binary.AppendUvarint(w.buf, uint64(s.column))
 	}
-	w.ts, w.index = s.ts, w.index+left+1
+	w.ts, w.index = s.ts, w.index+skipped+1
 	l.n++
 	return nil
 }
@@ -92,21 +91,21 @@ func (w *sampleWriter) endBlock() error {
 	return err
 }
 
-// Len returns the number of samples whose node is known. Samples are numbered from 0 in the order of time.
+// Len returns the number of samples with known nodes. Samples are numbered from 0 in the order of time.
 func (p *Profile) Len() int { return p.samples.n }
 
-// HasPositions reports whether Samples.Position is known of any sample.
+// HasPositions reports whether any sample may have a Samples.Position.
 func (p *Profile) HasPositions() bool { return p.samples.lines || p.samples.columns }
 
-// Before returns the number of samples in the blocks of SampleBlock samples that begin before a time: all samples from this one on
-// were taken at that time or later.
+// Before returns the number of samples in blocks that start before a time: all later samples were taken at that time or
+// later.
 func (p *Profile) Before(ts timeline.Nanos) int {
 	b := p.samples.blocks
 	return min(sort.Search(len(b), func(i int) bool { return b[i].ts >= ts })<<blockBits, p.samples.n)
 }
 
-// Samples reads samples, which may be on disk. It keeps the two blocks that were read last, so samples that are near each other
-// are read at once. After an error, which Err returns, all samples are of the root at time 0.
+// Samples reads samples, possibly from disk. It caches two blocks, so reading nearby samples is fast. After an error,
+// which Err returns, all samples have the root and time 0.
 type Samples struct {
 	p     *Profile
 	slots [2]*decodedBlock
@@ -200,9 +199,8 @@ func (s *Samples) Time(i int) timeline.Nanos { return s.block(i).times[i&blockMa
 // At returns the node at the top of the stack of a sample.
 func (s *Samples) At(i int) NodeIndex { return s.block(i).at[i&blockMask] }
 
-// Seen returns the node that the profiler saw: At, but (program) where that was taken for a sample of the function around
-// (profile-calls.md 3).
-func (s *Samples) Seen(i int) NodeIndex {
+// Recorded returns the node that the profiler recorded: At, or (program) where a repair replaced it (profile-calls.md 3).
+func (s *Samples) Recorded(i int) NodeIndex {
 	d := s.block(i)
 	if d.repaired[i&blockMask] {
 		return s.p.Program
@@ -210,7 +208,7 @@ func (s *Samples) Seen(i int) NodeIndex {
 	return d.at[i&blockMask]
 }
 
-// Weight returns the time from a sample to the next one, and that to Closing for the last one.
+// Weight returns the time from a sample to the next one, or to Closing.
 func (s *Samples) Weight(i int) timeline.Nanos {
 	if i+1 < s.p.samples.n {
 		return s.Time(i+1) - s.Time(i)
@@ -218,8 +216,8 @@ func (s *Samples) Weight(i int) timeline.Nanos {
 	return s.p.Closing - s.Time(i)
 }
 
-// Index returns the number of a sample among all samples of the input in the order of time, those with unknown nodes
-// included.
+// Index returns the number of a sample among all samples of the input, including those with unknown nodes, in the order
+// of time.
 func (s *Samples) Index(i int) int {
 	if !s.p.samples.gaps {
 		return i
@@ -227,7 +225,7 @@ func (s *Samples) Index(i int) int {
 	return int(s.block(i).index[i&blockMask])
 }
 
-// Position returns the line and the column at which a sample was taken, counted from 1; 0 is unknown.
+// Position returns the line and column of a sample, counted from 1; 0 is unknown.
 func (s *Samples) Position(i int) (line, column int32) {
 	d := s.block(i)
 	return d.lines[i&blockMask], d.columns[i&blockMask]

@@ -17,7 +17,7 @@ func TestInterval(t *testing.T) {
 		{"regular", []timeline.Nanos{10 * ms, 10 * ms, 10 * ms}, 10 * ms},
 		{"extra_samples_do_not_count", []timeline.Nanos{0, 5, ms - 1, ms - 1, ms - 1, 9 * ms}, 9 * ms},
 		{"one_millisecond_counts", []timeline.Nanos{ms}, ms},
-		// 9.75 and 10.25 ms less 1 ns are the ends of the bin around 10 ms.
+		// 9.75 ms and 10.25 ms - 1 ns are the limits of the bin around 10 ms.
 		{"fullest_bin", []timeline.Nanos{4 * ms, 4 * ms, 9_750_000, 10 * ms, 10_249_999}, 10 * ms},
 		{"bin_ends", []timeline.Nanos{9_749_999, 10_250_000, 20 * ms, 20 * ms}, 20 * ms},
 		{"tie_takes_the_later", []timeline.Nanos{30 * ms, 20 * ms, 20 * ms, 30 * ms, 40 * ms}, 30 * ms},
@@ -45,7 +45,7 @@ func TestLength(t *testing.T) {
 		{50, 10, 50, 0},
 		{51, 10, 10, 41},
 		{math.MaxInt64, 10, 10, math.MaxInt64 - 10},
-		{math.MaxInt64, math.MaxInt64 / 2, math.MaxInt64, 0}, // five of these are beyond every time
+		{math.MaxInt64, math.MaxInt64 / 2, math.MaxInt64, 0}, // five of these overflow
 	}
 	for _, test := range tests {
 		length, uncovered := SampleLength(test.gap, test.interval)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSlots gives ids to a slotTable in several orders: each keeps its slot, and slots are numbered as ids come.
+// TestSlots adds ids to a slotTable in several orders: each keeps its slot, and slots are numbered in the order of the
+// ids.
 func TestSlots(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for name, ids := range map[string]func(i int) int64{
@@ -32,13 +33,13 @@ func TestSlots(t *testing.T) {
 		}
 		for id, s := range want {
 			if got := table.get(id); got != s {
-				t.Fatalf("%s: id %d has slot %d at last, want %d", name, id, got, s)
+				t.Fatalf("%s: id %d has slot %d at the end, want %d", name, id, got, s)
 			}
 		}
 	}
 }
 
-// TestSlotsOfLargeIDs counts the memory of tables with few ids: it is proportional to their number, not to the ids.
+// TestSlotsOfLargeIDs checks that the memory of tables with few ids is proportional to their number, not to the ids.
 func TestSlotsOfLargeIDs(t *testing.T) {
 	for _, n := range []int{1, 100, 10_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -2,30 +2,29 @@ package v8profile
 
 import "github.com/weft-trace/weft/internal/jsonscan"
 
-// TraceIDKey is the name of the argument with the id under which V8 recorded the stack of an event
-// (profile-calls.md 5).
+// TraceIDKey is the name of the argument with the id under which V8 recorded an event's stack (profile-calls.md 5).
 const TraceIDKey = "sampleTraceId"
 
-// Arguments of events that may hold a TraceIDKey beside the arguments themselves.
+// Arguments of events that may contain a TraceIDKey.
 const (
 	BeginDataKey = "beginData"
 	DataKey      = "data"
 )
 
-// TraceIDs are the ids of recorded stacks in the arguments of one event, 0 where there is none.
+// TraceIDs are the ids of recorded stacks in the arguments of one event; 0: no id.
 type TraceIDs struct {
-	HasBeginData         bool // there is an argument beginData
-	BeginData, Own, Data uint64
+	HasBeginData            bool // the event has an argument beginData
+	BeginData, Direct, Data uint64
 }
 
-// ID returns the one that counts: args.beginData.sampleTraceId if there is a beginData, otherwise args.sampleTraceId, otherwise
-// args.data.sampleTraceId; 0 if there is no id.
+// ID returns the effective id: args.beginData.sampleTraceId if there is a beginData, otherwise args.sampleTraceId,
+// otherwise args.data.sampleTraceId; 0 if there is no id.
 func (t *TraceIDs) ID() uint64 {
 	switch {
 	case t.HasBeginData:
 		return t.BeginData
-	case t.Own != 0:
-		return t.Own
+	case t.Direct != 0:
+		return t.Direct
 	}
 	return t.Data
 }
@@ -44,7 +43,7 @@ func ScanTraceIDs(s *jsonscan.Scanner, args []byte) (ids TraceIDs) {
 		case DataKey:
 			ids.Data = traceIDIn(s)
 		case TraceIDKey:
-			ids.Own = unsigned(s)
+			ids.Direct = unsigned(s)
 		default:
 			s.Skip()
 		}
@@ -52,13 +51,13 @@ func ScanTraceIDs(s *jsonscan.Scanner, args []byte) (ids TraceIDs) {
 	return ids
 }
 
-// ScanTraceID returns the id in the JSON value beginData or data, 0 if it has none.
+// ScanTraceID returns the id in the JSON value beginData or data, or 0.
 func ScanTraceID(s *jsonscan.Scanner, value []byte) uint64 {
 	s.Reset(value)
 	return traceIDIn(s)
 }
 
-// traceIDIn returns the id in the object that comes next, 0 if it has none.
+// traceIDIn returns the id in the next object, or 0.
 func traceIDIn(s *jsonscan.Scanner) (id uint64) {
 	kind, _ := s.Value()
 	if kind != jsonscan.Object {
@@ -75,7 +74,7 @@ func traceIDIn(s *jsonscan.Scanner) (id uint64) {
 	return id
 }
 
-// unsigned returns the value that comes next if it is an unsigned integer, otherwise 0.
+// unsigned returns the next value if it is an unsigned integer, otherwise 0.
 func unsigned(s *jsonscan.Scanner) uint64 {
 	kind, text := s.Scalar()
 	if kind != jsonscan.Integer {

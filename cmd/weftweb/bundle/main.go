@@ -108,7 +108,7 @@ const reportPicture = "docs/report.png"
 
 // examples are the traces that the page has in it.
 var examples = []struct{ text, file string }{
-	{"a page in Chrome", "testdata/traces/chrome/chrome-array-tiny.json.gz"},
+	{"a page in Chrome", "testdata/traces/chrome/chrome-devtools-tiny.json.gz"},
 	{"an HTTP archive", "testdata/clocks/node/page.har.gz"},
 	{"a GPU job", "testdata/traces/merge/rank0.json.gz"},
 }

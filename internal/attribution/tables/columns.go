@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// JSON returns the table as one line of JSON: what traces keep of it, and programs read.
+// JSON returns the table as one line of JSON, for programs and for attributes of traces.
 func (t *Table) JSON() ([]byte, error) {
 	text, err := json.Marshal(t)
 	return jsonscan.Escape(text), err
@@ -41,7 +41,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return append(r.SelfByCategory.appendJSON(out), '}'), nil
 }
 
-// MarshalJSON writes the categories that have time, by name.
+// MarshalJSON writes the nonzero times by category name.
 func (b ByCategory) MarshalJSON() ([]byte, error) { return b.appendJSON(nil), nil }
 
 func (b *ByCategory) appendJSON(out []byte) []byte {
@@ -73,13 +73,13 @@ func (b *ByCategory) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// columnGroup is a part of the columns that some tables lack.
+// columnGroup is a group of columns that some tables omit together.
 type columnGroup uint8
 
 const (
 	timeColumn     columnGroup = iota // in every table
 	taskColumn                        // long tasks
-	provokedColumn                    // provoked collections
+	provokedColumn                    // triggered garbage collections
 	requestColumn
 	asyncColumn
 )
@@ -89,7 +89,7 @@ type columnSet uint8
 
 func (s columnSet) has(g columnGroup) bool { return s>>g&1 != 0 }
 
-// Unit says what the values of a column count.
+// Unit is the unit of a column.
 type Unit uint8
 
 // The units of columns.
@@ -101,7 +101,7 @@ const (
 
 // Column is a column of a table.
 type Column struct {
-	Name  string // of times it ends with _ns
+	Name  string // ends with _ns for times
 	Unit  Unit
 	Value func(*Row) int64
 	group columnGroup
@@ -110,7 +110,7 @@ type Column struct {
 // In reports whether the table of a row has the column.
 func (c *Column) In(r *Row) bool { return !r.lacks.has(c.group) }
 
-// Columns are the columns of all tables, beside the self times of categories.
+// Columns are the columns of all tables, except the self times by category.
 var Columns = [...]Column{
 	{"self_ns", Nanoseconds, func(r *Row) int64 { return int64(r.Self) }, timeColumn},
 	{"total_ns", Nanoseconds, func(r *Row) int64 { return int64(r.Total) }, timeColumn},

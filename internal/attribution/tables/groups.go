@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Types that only tables know: groups of the contexts of another type, and the tracks on which work is done.
+// Derived types, which exist only in tables: groups of the contexts of another type, and tracks.
 const (
 	TypePage    = "Page"    // frames, by the root of their tree
 	TypeEntity  = "Entity"  // scripts, by registrable domain or extension
@@ -19,23 +19,23 @@ const (
 	TypeThread  = "Thread"  // every slice has one
 )
 
-// derivedType is a type that only tables know.
+// derivedType is a type that exists only in tables.
 type derivedType struct {
 	name   string
-	of     attribution.TypeID // whose contexts are grouped; 0: none
+	base   attribution.TypeID // type of the grouped contexts; 0: none
 	group  GroupBy
-	tracks SplitBy // SplitProcess, SplitThread: rows are these
+	tracks SplitBy // SplitProcess, SplitThread: one row for each
 }
 
 var derivedTypes = [...]derivedType{
-	{name: TypePage, of: attribution.TypeFrame, group: GroupPage},
-	{name: TypeEntity, of: attribution.TypeScript, group: GroupEntity},
+	{name: TypePage, base: attribution.TypeFrame, group: GroupPage},
+	{name: TypeEntity, base: attribution.TypeScript, group: GroupEntity},
 	{name: TypeProcess, tracks: SplitProcess},
 	{name: TypeThread, tracks: SplitThread},
 }
 
-// DerivedName returns the name by which tables know TypePage, TypeEntity, TypeProcess or TypeThread: with "(derived)" after
-// it if the input has contexts of a type that is called so.
+// DerivedName returns the name of a derived type in tables: with the suffix "(derived)" if the input has a context type of
+// the same name.
 func (t *Tables) DerivedName(name string) string {
 	for t.result.Contexts.ByType[name] != 0 {
 		name += " (derived)"
@@ -43,16 +43,16 @@ func (t *Tables) DerivedName(name string) string {
 	return name
 }
 
-// TrackTypes returns the names of the types of tables that say what was done in each process and on each thread.
+// TrackTypes returns the names of the derived types for processes and threads.
 func (t *Tables) TrackTypes() []string {
 	return []string{t.DerivedName(TypeProcess), t.DerivedName(TypeThread)}
 }
 
-// IsDerived reports whether only tables know a type.
+// IsDerived reports whether a type is derived.
 func (t *Tables) IsDerived(name string) bool { return t.derived(name) != nil }
 
-// CanGroup reports whether contexts of a type can share a row in a way: by page those that form trees, by entity those that
-// have urls, by class and type all. What only tables know is grouped already.
+// CanGroup reports whether contexts of a type can be grouped: by page if they form trees, by entity if they have urls, by
+// class and type always. Derived types are grouped already.
 func (t *Tables) CanGroup(typ string, by GroupBy) bool {
 	if by == GroupNone {
 		return true
@@ -69,7 +69,7 @@ func (t *Tables) CanGroup(typ string, by GroupBy) bool {
 	return true
 }
 
-// derived returns the derived type of a name, nil if it is the type of contexts.
+// derived returns the derived type with a name; nil if there is none.
 func (t *Tables) derived(name string) *derivedType {
 	for i := range derivedTypes {
 		if d := &derivedTypes[i]; t.DerivedName(d.name) == name {
@@ -83,10 +83,10 @@ func (t *Tables) derived(name string) *derivedType {
 const (
 	AllContexts = "(all contexts)"
 	noURL       = "(no url)"
-	Engine      = "garbage collector and compiler" // what isolates do that is for no page
+	Engine      = "garbage collector and compiler" // work of isolates for no page
 )
 
-// groupOf returns the row of a context, or of the group that it is in.
+// groupOf returns the row of a context or its group.
 func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	switch b.group {
 	case GroupNone:
@@ -94,7 +94,7 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	case GroupPage:
 		page := b.result.Contexts.PageOf(node, ts)
 		if b.result.Contexts.Nodes[page].Scope == attribution.ScopeIsolate {
-			return rowKey{group: b.named(Engine)}
+			return rowKey{group: b.internGroup(Engine)}
 		}
 		return rowKey{node: page}
 	}
@@ -103,15 +103,15 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	}
 	group := &b.groupBy[node]
 	if *group == 0 {
-		*group = b.named(b.groupName(node))
+		*group = b.internGroup(b.groupName(node))
 	}
 	return rowKey{group: *group}
 }
 
-// isEngine reports whether a row is about isolates.
+// isEngine reports whether a row has the work of isolates.
 func (b *tabulator) isEngine(key rowKey) bool { return key.group != 0 && b.groups[key.group] == Engine }
 
-// groupName returns the name of the group of a context, of those that do not depend on the time.
+// groupName returns the name of the group of a context, for groups that do not depend on the time.
 func (b *tabulator) groupName(node attribution.NodeID) string {
 	switch b.group {
 	case GroupClass:
@@ -122,8 +122,8 @@ func (b *tabulator) groupName(node attribution.NodeID) string {
 	return AllContexts
 }
 
-// entityOf returns the registrable domain of a url (the public suffix and one label), the host where there is none, the
-// extension of a script of one, or the scheme.
+// entityOf returns the registrable domain of a url (the public suffix and one label), otherwise the host, the extension, or
+// the scheme.
 func entityOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" {

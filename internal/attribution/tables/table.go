@@ -1,4 +1,4 @@
-// Package tables makes the cost tables of a result. In comes the result of the engine, out go rows.
+// Package tables makes cost tables from the result of the attribution engine.
 package tables
 
 import (
@@ -14,13 +14,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// GroupBy says which contexts share a row of a table (attribution.md, Cost).
+// GroupBy defines which contexts share a row of a table (attribution.md, Cost).
 type GroupBy uint8
 
-// What contexts are grouped by.
 const (
 	GroupNone   GroupBy = iota // every context has a row
-	GroupPage                  // the root of the tree; of frames the outermost frame
+	GroupPage                  // the root of the tree; for frames the outermost frame
 	GroupClass                 // the class of objects, the type of input events, the scope of others
 	GroupEntity                // the registrable domain of the url, or the extension
 	GroupType                  // all contexts in one row
@@ -36,10 +35,9 @@ func (g GroupBy) String() string {
 	return "GroupBy(" + strconv.Itoa(int(g)) + ")"
 }
 
-// SplitBy says into what each row of a table is divided.
+// SplitBy defines how each row of a table is divided.
 type SplitBy uint8
 
-// What rows are divided by.
 const (
 	SplitNone SplitBy = iota
 	SplitProcess
@@ -57,7 +55,7 @@ func (s SplitBy) String() string {
 	return "SplitBy(" + strconv.Itoa(int(s)) + ")"
 }
 
-// ParseBy reads what rows are made by: one of the names of GroupBy or SplitBy, or one of both with a comma between them.
+// ParseBy parses the name of a GroupBy or SplitBy, or one of both separated by a comma.
 func ParseBy(text string) (group GroupBy, split SplitBy, err error) {
 	for name := range strings.SplitSeq(text, ",") {
 		g, s := slices.Index(groups[:], name), slices.Index(splits[:], name)
@@ -89,50 +87,50 @@ func ByText(group GroupBy, split SplitBy) string {
 // Tables makes the cost tables of a result.
 type Tables struct {
 	result    *attribution.Result
-	enteredBy map[attribution.NodeID]attribution.TypeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
+	enteredBy map[attribution.NodeID]attribution.TypeSet // by logical node: the types of its explicit events; nil: not computed yet
 }
 
 // Of returns the tables of a result.
 func Of(r *attribution.Result) *Tables { return &Tables{result: r} }
 
-// TableOptions say what a table shows.
+// TableOptions select the contents of a table.
 type TableOptions struct {
-	Type  string // one of Result.Types or Result.TrackTypes
+	Type  string // one of Tables.Types or Tables.TrackTypes
 	Group GroupBy
 	Split SplitBy
-	Limit int // of rows; 0: none. The row of what is unattributed stays, unless rows are divided
+	Limit int // number of rows; 0: all. The unattributed row is extra, unless rows are divided
 }
 
-// Table says what each context of a type cost. The self times of all rows together are the busy time.
+// Table has the costs of the contexts of a type. The self times of all rows add up to the busy time.
 type Table struct {
 	Type         string         `json:"type"`
-	By           string         `json:"by"`      // as for ParseBy
+	By           string         `json:"by"`      // Group and Split, see ParseBy
 	Busy         timeline.Nanos `json:"busy_ns"` // time in which threads ran slices
 	Unattributed timeline.Nanos `json:"unattributed_ns"`
-	Omitted      int            `json:"omitted,omitempty"` // rows beyond the limit
-	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
+	Omitted      int            `json:"omitted,omitempty"` // number of rows beyond the limit
+	Limited      int            `json:"limited,omitempty"` // number of costs without their own row, and of inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
-	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // of threads that another input has recorded in more detail
+	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // recordings of threads that another input has in more detail
 
-	Elsewhere Elsewhere `json:"-"` // of Unattributed
+	Elsewhere Elsewhere `json:"-"` // part of Unattributed
 
-	Group GroupBy        `json:"-"` // as asked for; By says both
+	Group GroupBy        `json:"-"`
 	Split SplitBy        `json:"-"`
 	Start timeline.Nanos `json:"-"` // of the trace
 }
 
-// Elsewhere is what was done on threads that work for no context of a type at all, such as those that serve all pages.
+// Elsewhere is the time of threads that never work for a context of the type, such as those that serve all pages.
 type Elsewhere struct {
 	Time   timeline.Nanos
-	Thread string // that did most of it
+	Thread string // with the most of it
 
 	track timeline.TrackID
 }
 
-// Amounts are what one context cost, or a group of contexts, or a part of these. What cannot be divided in the way of its table is 0.
+// Amounts are the costs of a context, of a group of contexts, or of a part of these. Amounts that the table cannot divide are 0.
 type Amounts struct {
-	ID      string   `json:"id"` // scope/id, with @pid if it is local; "(unattributed)" for what has no context
+	ID      string   `json:"id"` // scope/id, with @pid if it is local; or "(unattributed)"
 	Name    string   `json:"name"`
 	Part    string   `json:"part,omitempty"` // the process, thread or category, if rows are divided
 	Class   string   `json:"class,omitempty"`
@@ -140,36 +138,35 @@ type Amounts struct {
 	Members []string `json:"members,omitempty"` // identities, if several objects are this context
 
 	Self       timeline.Nanos `json:"self_ns"`
-	Total      timeline.Nanos `json:"total_ns"`            // with all contexts below it in the tree
-	CPU        timeline.Nanos `json:"self_cpu_ns"`         // of the slices that tell
-	WithoutCPU timeline.Nanos `json:"self_without_cpu_ns"` // self time of those that do not
+	Total      timeline.Nanos `json:"total_ns"`            // including all contexts below it in the tree
+	CPU        timeline.Nanos `json:"self_cpu_ns"`         // CPU time of the slices where it is known
+	WithoutCPU timeline.Nanos `json:"self_without_cpu_ns"` // self time of the other slices
 	Slices     int64          `json:"slices"`
 	Instants   int64          `json:"instants"`
 
-	LongTasks     int64          `json:"long_tasks"`     // of 50 ms and more, in which no other context has more self time
-	GCProvoked    timeline.Nanos `json:"gc_provoked_ns"` // garbage collections in the middle of its work
-	Freed         int64          `json:"freed_bytes"`    // by garbage collections; of isolates
+	LongTasks     int64          `json:"long_tasks"`     // of 50 ms or more, in which no other context has more self time
+	GCProvoked    timeline.Nanos `json:"gc_provoked_ns"` // garbage collections during its work
+	Freed         int64          `json:"freed_bytes"`    // by garbage collections; only for isolates
 	ForcedStyle   timeline.Nanos `json:"forced_style_ns"`
 	ForcedLayout  timeline.Nanos `json:"forced_layout_ns"`
 	ForcedStyles  int64          `json:"forced_styles"`
 	ForcedLayouts int64          `json:"forced_layouts"`
 	Requests      int64          `json:"requests"`
 	NetworkBytes  int64          `json:"network_bytes"`
-	RequestTime   timeline.Nanos `json:"request_ns"`             // from the sending to the finish, all added up
-	Async         timeline.Nanos `json:"async_ns"`               // asynchronous slices; no busy time
-	Inputs        int64          `json:"inputs"`                 // input events for which it worked; each counts once in a row
-	WorstLatency  timeline.Nanos `json:"worst_input_latency_ns"` // of these
+	RequestTime   timeline.Nanos `json:"request_ns"`             // sum of the times from sending to finishing
+	Async         timeline.Nanos `json:"async_ns"`               // asynchronous slices; not part of the busy time
+	Inputs        int64          `json:"inputs"`                 // number of distinct input events for which it worked
+	WorstLatency  timeline.Nanos `json:"worst_input_latency_ns"` // of these input events
 }
 
-// Row is a row of a table. Columns that say nothing in a table, because what they count cannot be divided in its way, are not among
-// its columns (Column.In).
+// Row is a row of a table. Columns that the table cannot divide are missing, see Column.In.
 type Row struct {
 	Amounts
 	SelfByCategory ByCategory `json:"self_by_category_ns"`
-	Input          *InputInfo `json:"input,omitempty"` // of a context that is an input event
+	Input          *InputInfo `json:"input,omitempty"` // if the context is an input event
 
 	lacks columnSet
-	None  bool // it is of what has no context
+	None  bool // the row of unattributed work
 	// HasURL is set if Name is the url of the context.
 	HasURL bool
 }
@@ -177,7 +174,7 @@ type Row struct {
 // ByCategory is a time for each category.
 type ByCategory [producers.CategoryCount]timeline.Nanos
 
-// Types returns the types of which there are contexts in the trace, and the groups of these, by name.
+// Types returns the types with contexts in the trace, and the types derived from them, sorted by name.
 func (t *Tables) Types() []string {
 	found := map[attribution.TypeID]bool{}
 	t.eachSet(func(set attribution.SetID) {
@@ -190,7 +187,7 @@ func (t *Tables) Types() []string {
 		names = append(names, t.result.Contexts.Types[typ])
 	}
 	for i := range derivedTypes {
-		if d := &derivedTypes[i]; found[d.of] {
+		if d := &derivedTypes[i]; found[d.base] {
 			names = append(names, t.DerivedName(d.name))
 		}
 	}
@@ -204,7 +201,7 @@ type TypeCount struct {
 	Count int    `json:"count"`
 }
 
-// TypeCounts returns the types of which there are contexts for which something was done, the most contexts first.
+// TypeCounts returns the types of contexts with work, the most contexts first.
 func (t *Tables) TypeCounts() []TypeCount {
 	type context struct {
 		typ  attribution.TypeID
@@ -229,8 +226,7 @@ func (t *Tables) TypeCounts() []TypeCount {
 	return list
 }
 
-// HasPages reports whether anything was done for a frame of a page, and not only in isolates, which programs without pages have
-// as well.
+// HasPages reports whether there is work for a frame of a page, not only for isolates, which programs without pages also have.
 func (t *Tables) HasPages() (has bool) {
 	t.eachSet(func(set attribution.SetID) {
 		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
@@ -241,7 +237,7 @@ func (t *Tables) HasPages() (has bool) {
 	return has
 }
 
-// eachSet gives the sets of contexts for which something was done.
+// eachSet calls fn for the sets of contexts with work; it may repeat sets.
 func (t *Tables) eachSet(fn func(attribution.SetID)) {
 	for set := range t.result.Sets.Lists.Len() {
 		if t.result.Used.Has(attribution.SetID(set)) || t.result.Costs.Named.Has(attribution.SetID(set)) {
@@ -253,7 +249,7 @@ func (t *Tables) eachSet(fn func(attribution.SetID)) {
 	}
 }
 
-// Empty reports whether nothing of the trace lies in the window that costs are added up of.
+// Empty reports whether the window of costs has no events.
 func (t *Tables) Empty() bool {
 	if !t.result.Costs.Cells.Empty() || len(t.result.Costs.Asyncs) > 0 {
 		return false
@@ -261,14 +257,13 @@ func (t *Tables) Empty() bool {
 	return !slices.ContainsFunc(t.result.Requests, t.result.SentInWindow)
 }
 
-// keeps reports whether a limit leaves the i-th row in a table: of tables whose rows are not divided, the one of what is
-// unattributed as well.
+// keeps reports whether a limit keeps the i-th row of a table. The unattributed row is always kept unless rows are divided.
 func (t *Table) keeps(i int, row *Row, limit int) bool {
 	return i < limit || row.None && t.Split == SplitNone
 }
 
-// Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided.
-// The error is one of the temporary files.
+// Table returns the costs of the contexts of a type. Contexts without costs have rows too, unless rows are divided.
+// Errors are unknown types, and errors of temporary files.
 func (t *Tables) Table(opts TableOptions) (*Table, error) {
 	if t.result.Contexts.ByType[opts.Type] == 0 && t.derived(opts.Type) == nil {
 		return nil, suggest.Unknown("type", opts.Type, slices.Concat(t.Types(), t.TrackTypes()))
@@ -278,13 +273,13 @@ func (t *Tables) Table(opts TableOptions) (*Table, error) {
 
 func (t *Tables) NewTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
-		without: map[timeline.TrackID]timeline.Nanos{}, with: map[timeline.TrackID]bool{},
+		unattributed: map[timeline.TrackID]timeline.Nanos{}, attributed: map[timeline.TrackID]bool{},
 		tables: t, result: t.result, group: opts.Group, split: opts.Split, typ: t.result.Contexts.ByType[opts.Type],
 		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), Group: opts.Group, Split: opts.Split, Rows: []Row{}, Start: t.result.Timeline.Start(), NotCounted: t.result.Timeline.Recorders()},
-		rows:  map[rowKey]*Row{}, MaxRows: t.result.Contexts.Room.Of(maxTableRows), inputs: map[rowInput]struct{}{},
+		rows:  map[rowKey]*Row{}, MaxRows: t.result.Contexts.Limits.Of(maxTableRows), inputs: map[rowInput]struct{}{},
 	}
 	if d := t.derived(opts.Type); d != nil {
-		b.typ, b.tracks = d.of, d.tracks
+		b.typ, b.tracks = d.base, d.tracks
 		if b.group == GroupNone {
 			b.group = d.group
 		}
@@ -296,7 +291,7 @@ func (t *Tables) NewTabulator(opts TableOptions) *tabulator {
 	return b
 }
 
-// Fill fills the table and leaves the rows that the limit allows.
+// Fill fills the table and returns it, shortened to the limit.
 func (b *tabulator) Fill(limit int) (*Table, error) {
 	if err := b.cells(); err != nil {
 		return nil, err
@@ -310,7 +305,7 @@ func (b *tabulator) Fill(limit int) (*Table, error) {
 	return b.table, nil
 }
 
-// inputInfo returns the table's columns about an input event.
+// inputInfo returns the columns of an input event.
 func inputInfo(i *attribution.Input) *InputInfo {
 	known := func(t timeline.Nanos) *timeline.Nanos {
 		if t == timeline.NoTime {
@@ -321,7 +316,7 @@ func inputInfo(i *attribution.Input) *InputInfo {
 	return &InputInfo{i.Type, i.Start, known(i.Latency), known(i.Presented), i.Dropped, i.Interaction}
 }
 
-// InputInfo has the table's columns about an input event.
+// InputInfo has the columns of an input event.
 type InputInfo struct {
 	Type        string          `json:"type"`
 	Start       timeline.Nanos  `json:"start_ns"`
@@ -331,10 +326,10 @@ type InputInfo struct {
 	Interaction int64           `json:"interaction_id,omitempty"`
 }
 
-// Others is the row of a table for what has no row of its own, because there are too many.
+// Others is the row for costs that have no row because there are too many.
 const Others = "(others)"
 
-// Shorten leaves out the rows of a table after a limit.
+// Shorten removes the rows of a table beyond a limit.
 func (t *Table) Shorten(limit int) {
 	kept := t.Rows[:0]
 	for i := range t.Rows {

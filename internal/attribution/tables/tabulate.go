@@ -16,29 +16,31 @@ type tabulator struct {
 	tables  *Tables
 	result  *attribution.Result
 	typ     attribution.TypeID
-	tracks  SplitBy // SplitProcess, SplitThread: rows are these, whatever is in effect
+	tracks  SplitBy // SplitProcess, SplitThread: one row for each, whatever context is in effect
 	group   GroupBy
 	split   SplitBy
 	lacks   columnSet
 	table   *Table
 	rows    map[rowKey]*Row
 	groups  []string           // names of groups, by groupID
-	groupID map[string]groupID // of these
+	groupID map[string]groupID // ids of groups, by name
 	MaxRows int
 	inputs  map[rowInput]struct{}
-	without map[timeline.TrackID]timeline.Nanos // of threads, that is unattributed
-	with    map[timeline.TrackID]bool           // threads on which something is not
-	counted []rowKey                            // that have the time of a cell in their total
-	chain   []attribution.NodeID                // the context of a cell and all above it
-	byNode  []*Row                              // rows of contexts and of what has none, where each has one row
-	groupBy []groupID                           // of contexts, where that does not depend on the time; 0: not known yet
+
+	unattributed map[timeline.TrackID]timeline.Nanos // unattributed time of threads
+	attributed   map[timeline.TrackID]bool           // threads with attributed time
+
+	counted []rowKey             // rows whose total already includes the cell
+	chain   []attribution.NodeID // the context of a cell and its ancestors
+	byNode  []*Row               // rows of contexts, and of unattributed work, if each has one row
+	groupBy []groupID            // groups of contexts, if they do not depend on the time; 0: not computed yet
 }
 
-// Limits of a table, whatever the input says. Beyond maxTableRows everything that has a context is in one row, others; input events beyond
-// maxRowInputs are not counted. Table.Limited counts both.
+// Limits of a table. Beyond maxTableRows all contexts share the row Others; beyond maxRowInputs input events are not
+// counted. Table.Limited counts both.
 const (
 	maxTableRows = 1 << 17
-	maxRowInputs = 1 << 20 // of all rows together; each takes about 40 bytes
+	maxRowInputs = 1 << 20 // of all rows together; each needs about 40 bytes
 )
 
 // rowInput is an input event for which the context of a row worked.
@@ -47,23 +49,23 @@ type rowInput struct {
 	input attribution.NodeID
 }
 
-// rowKey tells the rows of a table apart.
+// rowKey identifies a row of a table: a context, track, group, or Others.
 type rowKey struct {
-	node  attribution.NodeID // a context
-	track timeline.TrackID   // or a process or thread
-	group groupID            // or a group
-	part  uint32             // of what tabulator.split says
-	other bool               // or everything that has no row of its own
+	node  attribution.NodeID
+	track timeline.TrackID
+	group groupID
+	part  uint32 // id of the process, thread or category, see tabulator.split
+	other bool
 }
 
-// unattributed reports whether a row is of what has no context.
+// unattributed reports whether a row has unattributed work.
 func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == 0 && !k.other }
 
 // groupID is the number of a group in a table; 0: none.
 type groupID uint32
 
-// named returns the group of a name.
-func (b *tabulator) named(group string) groupID {
+// internGroup returns the id of a group.
+func (b *tabulator) internGroup(group string) groupID {
 	id, ok := b.groupID[group]
 	if !ok {
 		if b.groupID == nil {
@@ -75,7 +77,7 @@ func (b *tabulator) named(group string) groupID {
 	return id
 }
 
-// site is where something is done.
+// site is the thread and category of work.
 type site struct {
 	process, thread timeline.TrackID // 0: unknown
 	category        producers.Category
@@ -87,7 +89,7 @@ func (b *tabulator) siteOf(thread timeline.TrackID, category producers.Category)
 		return site{category: category}
 	}
 	t := b.result.Timeline
-	if t.Role(thread) == timeline.RoleSpans { // of a thread, or of a process whose spans name none
+	if t.Role(thread) == timeline.RoleSpans { // below its thread, or below the process if the spans name no thread
 		if thread = t.TrackParent(thread); t.TrackKind(thread) == timeline.ProcessTrack {
 			return site{process: thread, thread: thread, category: category}
 		}
@@ -95,8 +97,8 @@ func (b *tabulator) siteOf(thread timeline.TrackID, category producers.Category)
 	return site{process: t.TrackParent(thread), thread: thread, category: category}
 }
 
-// missing returns the columns that cannot be had: asynchronous slices lie on no thread, requests and tasks have no
-// category, and only frames provoke collections.
+// missing returns the columns that the table cannot have: asynchronous slices have no thread, requests and tasks have no
+// category, and only frames trigger collections.
 func (b *tabulator) missing() (lacks columnSet) {
 	if b.split == SplitCategory {
 		lacks |= 1<<taskColumn | 1<<requestColumn | 1<<asyncColumn
@@ -110,7 +112,7 @@ func (b *tabulator) missing() (lacks columnSet) {
 	return lacks
 }
 
-// row returns the row of what is charged to a context at a site.
+// row returns the row of a context at a site, and creates it if necessary.
 func (b *tabulator) row(node attribution.NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
 	key := rowKey{}
 	if int(node) < len(b.byNode) && b.byNode[node] != nil {
@@ -149,7 +151,7 @@ func (b *tabulator) row(node attribution.NodeID, at site, ts timeline.Nanos) (*R
 	return row, key
 }
 
-// name says who a row is of, as far as it is known in the end.
+// name sets the fields that describe a row, as of the end of the trace.
 func (b *tabulator) name(row *Row, key *rowKey) {
 	switch {
 	case key.other:
@@ -204,7 +206,7 @@ func (b *tabulator) nameTrack(row *Row, id timeline.TrackID) {
 	}
 }
 
-// trackName is what a process or thread is called: its name, and its ids.
+// trackName returns the name and ids of a process or thread.
 func (b *tabulator) trackName(id timeline.TrackID) string {
 	tr := b.result.Timeline.Track(id)
 	switch {
@@ -219,8 +221,8 @@ func (b *tabulator) trackName(id timeline.TrackID) string {
 	return strings.TrimSuffix(tr.FullName()+" "+tr.InputID.Number(), " ")
 }
 
-// threadTitle is the name of a thread with the ids that the input has for it and for its process; of those that have no
-// number it says the name.
+// threadTitle returns the name of a thread with the ids of its process and itself in the input, or names if the ids are not
+// numbers.
 func threadTitle(thread, process *timeline.Track) string {
 	pid, tid := process.InputID.Number(), thread.InputID.Number()
 	switch {
@@ -232,50 +234,50 @@ func threadTitle(thread, process *timeline.Track) string {
 	return thread.InputID.Title(thread.Name, "tid") + " of " + process.Name
 }
 
-// of returns the logical node that a set has of the type; 0 if none.
-func (b *tabulator) of(set attribution.SetID, typ attribution.TypeID) attribution.NodeID {
+// nodeOf returns the logical node of a type in a set; 0 if there is none.
+func (b *tabulator) nodeOf(set attribution.SetID, typ attribution.TypeID) attribution.NodeID {
 	if e := b.result.Sets.Of(set, typ); e != 0 {
 		return b.result.Contexts.LogicalOf(b.result.Sets.Members[e].Node)
 	}
 	return 0
 }
 
-// cells adds up the times of threads.
+// cells adds the costs of threads.
 func (b *tabulator) cells() error {
 	return b.result.Costs.Cells.Each(func(c *attribution.Cell) {
 		ts, at := c.Since, b.siteOf(c.Thread, c.Category)
-		node := b.of(c.Set, b.typ)
+		node := b.nodeOf(c.Set, b.typ)
 		row, key := b.row(node, at, ts)
 		row.add(c)
 		b.table.Busy += c.Wall
 		if key.unattributed() {
 			b.table.Unattributed += c.Wall
-			b.without[c.Thread] += c.Wall
+			b.unattributed[c.Thread] += c.Wall
 		} else {
-			b.with[c.Thread] = true
+			b.attributed[c.Thread] = true
 		}
 		if node == 0 || b.tracks != SplitNone {
 			row.Total += c.Wall
 		} else {
 			b.addTotals(node, c.Wall, at, ts)
 		}
-		if input := b.of(c.Set, attribution.TypeInputEvent); input != 0 {
-			b.hasInput(row, input)
+		if input := b.nodeOf(c.Set, attribution.TypeInputEvent); input != 0 {
+			b.countInput(row, input)
 		}
-		if trigger := b.of(c.Set, attribution.TypeTrigger); trigger != 0 && b.typ == attribution.TypeFrame {
-			by, _ := b.row(trigger, at, ts)
-			by.GCProvoked += c.Wall
+		if trigger := b.nodeOf(c.Set, attribution.TypeTrigger); trigger != 0 && b.typ == attribution.TypeFrame {
+			provoker, _ := b.row(trigger, at, ts)
+			provoker.GCProvoked += c.Wall
 		}
 	})
 }
 
-// hasInput counts an input event for a row, once.
-func (b *tabulator) hasInput(row *Row, input attribution.NodeID) {
+// countInput counts an input event for a row, once.
+func (b *tabulator) countInput(row *Row, input attribution.NodeID) {
 	key := rowInput{row, input}
 	if _, ok := b.inputs[key]; ok {
 		return
 	}
-	if len(b.inputs) >= b.result.Contexts.Room.Of(maxRowInputs) {
+	if len(b.inputs) >= b.result.Contexts.Limits.Of(maxRowInputs) {
 		b.table.Limited++
 		return
 	}
@@ -286,17 +288,17 @@ func (b *tabulator) hasInput(row *Row, input attribution.NodeID) {
 	}
 }
 
-// addTotals adds a time to a context and all above it. A group, or the row of
-// others, has it once, however many of its contexts are among these.
+// addTotals adds a time to the totals of a context and its ancestors. A row counts it only once, even if it has several of
+// these contexts.
 func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
 	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.Contexts.Ancestors(node, ts)...)
-	if b.group == GroupPage && len(b.chain) > 2 { // all between are of the page of the first, or like the last
+	if b.group == GroupPage && len(b.chain) > 2 { // those in between share the row of the first or the last
 		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
 	}
 	for _, n := range b.chain {
 		row, key := b.row(n, at, ts)
 		if n != node && b.isEngine(key) {
-			continue // which does not do what the frames in it do
+			continue // isolates do not count the work of their frames
 		}
 		if b.group != GroupNone || key.other {
 			if slices.Contains(b.counted, key) {
@@ -323,16 +325,16 @@ func (r *Row) add(c *attribution.Cell) {
 	r.SelfByCategory[c.Category] += c.Wall
 }
 
-// others adds what is not the time of threads.
+// others adds costs that are not the time of threads.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
 		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), attribution.CompareAsyncKeys) {
 			wall := b.result.Costs.Asyncs[key]
-			node := b.of(key.Set, b.typ)
+			node := b.nodeOf(key.Set, b.typ)
 			row, _ := b.row(node, site{process: key.Process}, attribution.LastTime)
 			row.Async += wall
-			if b.typ == attribution.TypeInputEvent && node != 0 { // also those for which no thread worked
-				b.hasInput(row, node)
+			if b.typ == attribution.TypeInputEvent && node != 0 { // count input events without work on a thread too
+				b.countInput(row, node)
 			}
 		}
 	}
@@ -353,7 +355,7 @@ func (b *tabulator) request(r *attribution.Request) {
 	if !b.result.SentInWindow(*r) {
 		return
 	}
-	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.Thread, producers.CategoryNone), r.Start)
+	row, _ := b.row(b.nodeOf(r.Set, b.typ), b.siteOf(r.Thread, producers.CategoryNone), r.Start)
 	row.Requests++
 	row.NetworkBytes = int64(attribution.Add(timeline.Nanos(row.NetworkBytes), timeline.Nanos(r.Bytes)))
 	if r.End != timeline.NoTime {
@@ -361,14 +363,14 @@ func (b *tabulator) request(r *attribution.Request) {
 	}
 }
 
-// longTask counts a long task for the row of contexts with the most self time in it (attribution.md, Cost): of several with
-// the same time the one that worked first. What is unattributed is not a context, and has the task only if there is none.
+// longTask counts a long task for the row with the most self time in it (attribution.md, Cost), the first one if several have
+// the same. The unattributed row gets the task only if no other has self time.
 func (b *tabulator) longTask(t *attribution.LongTask) {
 	at := b.siteOf(t.Thread, producers.CategoryNone)
 	sums := map[rowKey]timeline.Nanos{}
 	var order []rowKey
 	for _, s := range t.Shares {
-		_, key := b.row(b.of(s.Set, b.typ), at, t.Start)
+		_, key := b.row(b.nodeOf(s.Set, b.typ), at, t.Start)
 		if _, ok := sums[key]; !ok {
 			order = append(order, key)
 		}
@@ -386,8 +388,8 @@ func (b *tabulator) longTask(t *attribution.LongTask) {
 	b.rows[order[best]].LongTasks++
 }
 
-// empty makes rows for contexts that cost nothing: frames, and for types of explicit events the objects, unless they were
-// entered as another type only; and for what has no context.
+// empty adds rows for contexts without costs: frames, and for types of explicit events the objects, except those that were
+// entered only as another type. It also adds the unattributed row.
 func (b *tabulator) empty() {
 	if none := (rowKey{}); b.rows[none] == nil {
 		b.rows[none] = &Row{Amounts: Amounts{ID: attribution.Unattributed, Name: attribution.Unattributed}, lacks: b.lacks, None: true}
@@ -397,7 +399,7 @@ func (b *tabulator) empty() {
 		return
 	}
 	entered := b.tables.explicitTypes()
-	isOf := func(node attribution.NodeID) bool {
+	hasType := func(node attribution.NodeID) bool {
 		types, ok := entered[node]
 		return !ok || types.Has(b.typ)
 	}
@@ -407,13 +409,13 @@ func (b *tabulator) empty() {
 			continue
 		}
 		object := id < len(b.result.Contexts.States) && len(b.result.Contexts.States[id]) > 0 && !n.IsFrame
-		if len(b.rows) < b.MaxRows && (explicit && object && isOf(attribution.NodeID(id)) || !explicit && n.IsFrame) {
+		if len(b.rows) < b.MaxRows && (explicit && object && hasType(attribution.NodeID(id)) || !explicit && n.IsFrame) {
 			b.row(attribution.NodeID(id), site{}, attribution.LastTime)
 		}
 	}
 }
 
-// explicitTypes returns the types by which contexts were entered explicitly.
+// explicitTypes returns the types of the explicit events that entered each logical node.
 func (t *Tables) explicitTypes() map[attribution.NodeID]attribution.TypeSet {
 	if t.enteredBy == nil {
 		t.enteredBy = map[attribution.NodeID]attribution.TypeSet{}
@@ -429,15 +431,15 @@ func (t *Tables) explicitTypes() map[attribution.NodeID]attribution.TypeSet {
 	return t.enteredBy
 }
 
-// explain says where most of what is unattributed was done.
+// explain finds the threads that are entirely unattributed.
 func (b *tabulator) explain() {
 	where := &b.table.Elsewhere
-	for id, wall := range b.without {
-		if b.with[id] {
+	for id, wall := range b.unattributed {
+		if b.attributed[id] {
 			continue
 		}
 		where.Time += wall
-		if most := b.without[where.track]; where.track == 0 || wall > most || wall == most && id < where.track {
+		if most := b.unattributed[where.track]; where.track == 0 || wall > most || wall == most && id < where.track {
 			where.track = id
 		}
 	}
@@ -446,7 +448,7 @@ func (b *tabulator) explain() {
 	}
 }
 
-// finish sorts the rows and cuts them off after the limit.
+// finish sorts the rows and applies the limit.
 func (b *tabulator) finish(limit int) {
 	type keyed struct {
 		*Row

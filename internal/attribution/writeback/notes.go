@@ -8,17 +8,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// notes are the arguments of all sets that slices and instants have.
+// notes are the encoded arguments of the sets of slices and instants.
 type notes struct {
 	r    *attribution.Result
-	args []timeline.Args // by SetID; nil: to be encoded when it is asked for
+	args []timeline.Args // by SetID; nil: encoded on demand
 	sets *extsort.Sorted[attribution.EventSet]
 }
 
-// maxNotes bounds the bytes of notes that are held encoded. Real traces have some kilobytes of them.
+// maxNotes bounds the bytes of notes that are encoded in advance. Real traces have some kilobytes.
 const maxNotes = 16 << 20
 
-// notes encodes the notes of as many sets as are held, their texts interned or as they are.
+// notes encodes the notes of sets up to maxNotes, with texts interned or inline.
 func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 	r := a.result
 	n := &notes{r: r, sets: r.EventSets, args: make([]timeline.Args, r.Sets.Lists.Len())}
@@ -26,19 +26,19 @@ func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 	if interned {
 		text = func(s string) { enc.InternedString(s) }
 	}
-	for set, held := 0, 0; set < len(n.args) && held < r.Contexts.Room.Of(maxNotes); set++ {
+	for set, size := 0, 0; set < len(n.args) && size < r.Contexts.Limits.Of(maxNotes); set++ {
 		if r.Used.Has(attribution.SetID(set)) {
 			n.args[set] = slices.Clone(n.encode(enc, attribution.SetID(set), text))
-			held += len(n.args[set])
+			size += len(n.args[set])
 		}
 	}
 	return n
 }
 
-// of returns the note of a set under the name of a key, by index of noteKeys; nil if there is none. One that is not held is
-// encoded with names and texts as they are: that changes no table of the timeline. It is valid until the next call with the
-// encoder.
-func (n *notes) of(set attribution.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
+// argsOf returns the note of a set with a key, which is an EventSet.Key; nil if there is none. Notes that were not encoded in
+// advance have inline names and texts, because the tables of the timeline must not change; they are valid until the next use
+// of the encoder.
+func (n *notes) argsOf(set attribution.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
 	args := n.args[set]
 	if args == nil {
 		args = n.encode(inline, set, func(s string) { inline.String([]byte(s)) })
@@ -66,9 +66,9 @@ func (n *notes) From(ordinal uint64) (func(*timeline.Note) (bool, error), error)
 			if err != nil || !ok {
 				return ok, err
 			}
-			if args := n.of(set.Set, set.Key, inline); args != nil {
+			if args := n.argsOf(set.Set, set.Key, inline); args != nil {
 				if n.args[set.Set] == nil {
-					args = slices.Clone(args) // the walk reads ahead, and inline encodes the next one then
+					args = slices.Clone(args) // the walk reads ahead, which reuses inline
 				}
 				*out = timeline.Note{Ordinal: set.Ordinal, Args: args}
 				return true, nil
@@ -80,7 +80,7 @@ func (n *notes) From(ordinal uint64) (func(*timeline.Note) (bool, error), error)
 // Close implements timeline.Attached.
 func (n *notes) Close() error { return n.sets.Close() }
 
-// encode encodes a set: its contexts by type, in the order of the types' names.
+// encode encodes the contexts of a set, sorted by type name.
 func (n *notes) encode(enc *timeline.ArgsEncoder, set attribution.SetID, text func(string)) timeline.Args {
 	enc.Reset()
 	enc.Key([]byte(attribution.NoteKey))
@@ -89,16 +89,14 @@ func (n *notes) encode(enc *timeline.ArgsEncoder, set attribution.SetID, text fu
 		e := &n.r.Sets.Members[id]
 		enc.Key([]byte(n.r.Contexts.Types[e.Type]))
 		enc.BeginDict()
-		enc.Key([]byte("id"))
+		id, name := attribution.Unattributed, attribution.Unattributed
 		if e.Node != 0 {
-			text(n.r.Contexts.Nodes[e.Node].Identity.String())
-			enc.Key([]byte("name"))
-			text(n.r.Contexts.LabelOf(e.Node, e.Snapshot))
-		} else {
-			text(attribution.Unattributed)
-			enc.Key([]byte("name"))
-			text(attribution.Unattributed)
+			id, name = n.r.Contexts.Nodes[e.Node].Identity.String(), n.r.Contexts.LabelOf(e.Node, e.Snapshot)
 		}
+		enc.Key([]byte("id"))
+		text(id)
+		enc.Key([]byte("name"))
+		text(name)
 		enc.Key([]byte("via"))
 		text(e.Via.String())
 		if e.Hops > 0 {

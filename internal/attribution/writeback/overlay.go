@@ -19,7 +19,7 @@ type overlayRow struct {
 	name    timeline.NameID
 	kind    timeline.ItemKind
 	node    attribution.NodeID // begin
-	args    uint32             // begin, instant: index in overlay.args, from 1 on; 0: none
+	args    uint32             // begin, instant: index in overlay.args + 1; 0: none
 }
 
 var overlayOrder = extsort.Order[overlayRow]{
@@ -27,7 +27,7 @@ var overlayOrder = extsort.Order[overlayRow]{
 	Key:     func(o *overlayRow) uint64 { return collections.RadixKey(int64(o.ts)) },
 }
 
-// compareOverlay sorts by time, and at one time the ends first.
+// compareOverlay sorts by time; at the same time, ends come first.
 func compareOverlay(a, b *overlayRow) int {
 	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(endLast(b.kind), endLast(a.kind)), cmp.Compare(a.track, b.track))
 }
@@ -45,7 +45,7 @@ type overlay struct {
 	c        *attribution.Catalogue
 	rows     *extsort.Sorted[overlayRow]
 	args     []timeline.Args
-	category timeline.CategoryID // of the slices; 0: it is not interned
+	category timeline.CategoryID // of the slices; 0: not interned
 
 	slices, instants int64
 }
@@ -70,7 +70,7 @@ func (o *overlay) After(ts timeline.Nanos) (func(*timeline.Item) (bool, error), 
 // Close implements timeline.Overlay.
 func (o *overlay) Close() error { return o.rows.Close() }
 
-// event returns the event of a row, with the track and name of the overlay's target.
+// event returns the event of a row, with the track and name of the overlayTarget.
 func (o *overlay) event(r *overlayRow) timeline.Item {
 	e := timeline.Item{Head: timeline.Head{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}}
 	if r.args != 0 {
@@ -78,7 +78,7 @@ func (o *overlay) event(r *overlayRow) timeline.Item {
 	}
 	if r.kind == timeline.ItemBegin {
 		e.Category, e.CategoryID = contextCategory, o.category
-		if o.t.CorrelationOf(e.Args) == nil { // as in arguments that are not interned
+		if o.t.CorrelationOf(e.Args) == nil { // inline arguments have none
 			e.Correlation = o.c.Nodes[r.node].Identity.String()
 		}
 	}
@@ -88,7 +88,7 @@ func (o *overlay) event(r *overlayRow) timeline.Item {
 // contextCategory is the category of the slices of contexts.
 var contextCategory = []byte("context")
 
-// overlayTarget is where the tracks of an attribution go.
+// overlayTarget receives the tracks of an attribution.
 type overlayTarget interface {
 	addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID
 	name(text string) timeline.NameID
@@ -111,7 +111,7 @@ func (a *attached) category(text []byte) timeline.CategoryID {
 }
 func (a *attached) encoder() *timeline.ArgsEncoder { return a.enc }
 
-// attachTracks puts the tracks into the timeline.
+// attachTracks adds the tracks to the timeline.
 func (a *Additions) attachTracks() error {
 	rows, o, err := a.overlayRows(&attached{a.result.Timeline, a.result.Timeline.NewArgs()})
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *Additions) attachTracks() error {
 	return nil
 }
 
-// overlayRows makes the events of the tracks, which must be closed.
+// overlayRows returns the events of the tracks. The caller closes the sorter.
 func (a *Additions) overlayRows(to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
 	rows := extsort.New(overlayOrder, a.result.Timeline.Memory()/16, a.result.Timeline.TempDir())
 	o := &overlay{t: a.result.Timeline, c: a.result.Contexts, category: to.category(contextCategory)}
@@ -183,7 +183,7 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 		row := overlayRow{
 			ts: i.From, dur: i.To - i.From, track: tracks[attribution.IntervalTrack{Thread: i.Thread, Type: i.Type}], kind: timeline.ItemBegin,
 			name: to.name(a.result.Contexts.LabelOf(i.Node, i.Snapshot)), node: a.result.Contexts.LogicalOf(i.Node),
-			args: details.of(&i),
+			args: details.indexOf(&i),
 		}
 		err = rows.Add(row)
 		row.ts, row.kind, row.args = i.To, timeline.ItemEnd, 0
@@ -193,28 +193,28 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 	}
 }
 
-// Limits of the catalogue, for every budget: a recording of 190 MB has more than 8,000 instants in it.
+// Limits of the catalogue, for every memory budget. A recording of 190 MB has more than 8,000 instants in it.
 const (
 	maxCatalogue     = 1 << 16
-	maxCatalogueSize = 16 << 20 // bytes of their arguments
+	maxCatalogueSize = 16 << 20 // bytes of arguments
 )
 
-// known is an entry of the catalogue: a context from the time on at which something becomes known of it.
-type known struct {
+// catalogueEntry is the state of a context from a time on.
+type catalogueEntry struct {
 	ts   timeline.Nanos
 	node attribution.NodeID
 }
 
-// addCatalogue adds a track with an instant for every context and each of its states. No two are at one time, because
-// Perfetto would stack them, so simultaneous ones follow each other: a microsecond apart if all times of the trace are whole
-// microseconds and there is room, otherwise a nanosecond.
+// addCatalogue adds a track with an instant for every context and each of its states. Perfetto would stack simultaneous
+// instants, so they are spread: a microsecond apart if the trace has whole microseconds and is long enough, otherwise a
+// nanosecond.
 func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
 	entries := a.catalogueEntries()
 	times := make([]timeline.Nanos, len(entries))
 	for i := range entries {
 		times[i] = entries[i].ts
 	}
-	tracks := make([]timeline.TrackID, a.result.Uses.Apart(times, a.result.Timeline.TimeUnit()))
+	tracks := make([]timeline.TrackID, a.result.Uses.Spread(times, a.result.Timeline.TimeUnit()))
 	for _, ts := range times {
 		a.result.Timeline.SeeTime(ts)
 	}
@@ -244,9 +244,9 @@ func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, t
 	return nil
 }
 
-// catalogueEntries returns what is in the catalogue, in the order of time.
-func (a *Additions) catalogueEntries() []known {
-	var entries []known
+// catalogueEntries returns the entries of the catalogue, in time order.
+func (a *Additions) catalogueEntries() []catalogueEntry {
+	var entries []catalogueEntry
 	for id := range a.result.Contexts.Nodes {
 		node := attribution.NodeID(id)
 		if node == 0 || !a.result.Contexts.Nodes[node].Context || a.result.Contexts.LogicalOf(node) != node {
@@ -257,14 +257,14 @@ func (a *Additions) catalogueEntries() []known {
 				a.catalogueFull()
 				return inOrder(entries)
 			}
-			entries = append(entries, known{ts, node})
+			entries = append(entries, catalogueEntry{ts, node})
 		}
 	}
 	return inOrder(entries)
 }
 
-func inOrder(entries []known) []known {
-	slices.SortStableFunc(entries, func(a, b known) int { return cmp.Compare(a.ts, b.ts) })
+func inOrder(entries []catalogueEntry) []catalogueEntry {
+	slices.SortStableFunc(entries, func(a, b catalogueEntry) int { return cmp.Compare(a.ts, b.ts) })
 	return entries
 }
 
@@ -272,19 +272,19 @@ func (a *Additions) catalogueFull() {
 	a.result.Timeline.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
 }
 
-// describe encodes what is known of a logical node at a time.
+// describe encodes the state of a logical node at a time.
 func (a *Additions) describe(enc *timeline.ArgsEncoder, node attribution.NodeID, ts timeline.Nanos) {
-	put := func(key, text string) {
+	addText := func(key, text string) {
 		if text != "" {
 			enc.Key([]byte(key))
 			enc.InternedString(text)
 		}
 	}
-	put("id", a.result.Contexts.Nodes[node].Identity.String())
-	put("class", a.result.Contexts.Class(node, ts))
-	put("url", a.result.Contexts.Url(node, ts))
+	addText("id", a.result.Contexts.Nodes[node].Identity.String())
+	addText("class", a.result.Contexts.Class(node, ts))
+	addText("url", a.result.Contexts.Url(node, ts))
 	if parent := a.result.Contexts.Parent(node, ts); parent != 0 {
-		put("parent", a.result.Contexts.Nodes[parent].Identity.String())
+		addText("parent", a.result.Contexts.Nodes[parent].Identity.String())
 	}
 	if pid, ok := a.result.Contexts.Pid(node, ts); ok {
 		enc.Key([]byte("pid"))
@@ -299,12 +299,12 @@ func (a *Additions) describe(enc *timeline.ArgsEncoder, node attribution.NodeID,
 		enc.EndArray()
 	}
 	if n, ok := a.result.InputOf(node); ok {
-		describeInput(n, enc, put)
+		describeInput(n, enc, addText)
 	}
 }
 
-// statesOf returns the times at which something becomes known of a logical node, at least one. What is known from the start
-// is known when the node is in effect first, or when the trace says it.
+// statesOf returns the times of the states of a logical node, at least one. A state from before the trace gets the time of its
+// event, or the time when the node is first in effect if that is earlier.
 func (a *Additions) statesOf(node attribution.NodeID) []timeline.Nanos {
 	used, inEffect := a.result.Uses.Of(node)
 	var times []timeline.Nanos
@@ -323,7 +323,7 @@ func (a *Additions) statesOf(node attribution.NodeID) []timeline.Nanos {
 					ts = min(ts, used)
 				}
 			}
-			times = append(times, a.result.Uses.Within(ts))
+			times = append(times, a.result.Uses.Clamp(ts))
 		}
 	}
 	if len(times) == 0 {
@@ -336,9 +336,9 @@ func (a *Additions) statesOf(node attribution.NodeID) []timeline.Nanos {
 	return slices.Compact(times)
 }
 
-// describeInput encodes what is known of an input event for the catalogue.
-func describeInput(i *attribution.Input, enc *timeline.ArgsEncoder, put func(key, text string)) {
-	put("type", i.Type)
+// describeInput encodes the facts about an input event for the catalogue.
+func describeInput(i *attribution.Input, enc *timeline.ArgsEncoder, addText func(key, text string)) {
+	addText("type", i.Type)
 	number := func(key string, value int64, known bool) {
 		if known {
 			enc.Key([]byte(key))

@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Packets says which packets of a Perfetto trace hold or show its events, and which uuids its threads have. It must be closed.
+// Packets records the packets of the events of a Perfetto trace, and the uuids of its threads. It must be closed.
 type Packets struct {
 	sorted *extsort.Sorter[located]
 	uuids  map[timeline.TrackID]uint64
 	err    error
 }
 
-// located is an event and a packet of it.
+// located is an event and one of its packets.
 type located struct {
 	packet int64
 	event  uint32
@@ -27,38 +27,38 @@ type located struct {
 
 var byEvent = extsort.Order[located]{Compare: func(a, b *located) int { return cmp.Compare(a.event, b.event) }}
 
-// NewPackets returns Packets that hold nothing yet; beyond memory bytes they are kept in dir.
+// NewPackets returns empty Packets. They use temporary files in dir beyond the given bytes of memory.
 func NewPackets(memory int64, dir string) *Packets {
 	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(byEvent, memory, dir)}
 }
 
-// Add says which packet holds an event, or shows it to viewers.
+// Add records a packet that contains an event.
 func (p *Packets) Add(event uint32, packet int64) {
 	if p.err == nil {
 		p.err = p.sorted.Add(located{packet, event})
 	}
 }
 
-// AddThread says which uuid the descriptor of a thread has. A descriptor that an earlier attribution has appended, for a
-// thread that had none, does not count: it will be left out.
+// AddThread records the uuid in the descriptor of a thread. It ignores descriptors that an earlier attribution has appended:
+// Rewrite removes them.
 func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
 	if !pfwire.IsAppended(uuid) {
 		p.uuids[thread] = uuid
 	}
 }
 
-// Close frees what is held.
+// Close frees the memory and temporary files.
 func (p *Packets) Close() error { return p.sorted.Close() }
 
-// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not into
-// one that holds an attribution as a part of what a conversion has written.
+// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not if a
+// conversion has written an attribution as part of it.
 func (a *Additions) CanRewrite() bool {
 	form := attribution.FormOf(a.result.Timeline)
 	return form == "" || form == attribution.FormAppended
 }
 
-// Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the additions into the copy,
-// replacing those from an earlier attribution. src is that trace, which must not be compressed as a whole.
+// Rewrite copies src, the Perfetto trace from which the timeline was read, packet by packet, and adds the additions. They
+// replace the additions of an earlier attribution. src must not be compressed as a whole.
 func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets) error {
 	rw := pfwire.Rewrite{Marker: timeline.AppendedAttribute, Clock: a.result.Timeline.Clocks().Trace, Problems: a.result.Timeline.Problems()}
 	if !a.parts.NoNotes {
@@ -72,7 +72,7 @@ func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, e
 		rw.Notes = func(out *pfwire.PacketNote) (bool, error) {
 			ok, err := sets.Next(&next)
 			if ok {
-				*out = pfwire.PacketNote{Packet: next.packet, Annotations: notes.of(next.set, next.key, enc)}
+				*out = pfwire.PacketNote{Packet: next.packet, Annotations: notes.argsOf(next.set, next.key, enc)}
 			}
 			return ok, err
 		}
@@ -90,7 +90,7 @@ func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, e
 type packetSet struct {
 	packet int64
 	set    attribution.SetID
-	key    uint8 // as in stamp
+	key    uint8 // EventSet.Key
 }
 
 var byPacket = extsort.Order[packetSet]{Compare: func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }}
@@ -131,21 +131,21 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 		if err != nil || !ok {
 			return sets, err
 		}
-		places, err := at.Of(uint64(s.Event))
+		packets, err := at.Of(uint64(s.Event))
 		if err != nil {
 			return sets, err
 		}
-		for _, place := range places {
-			if err := sets.Add(packetSet{place.packet, s.Set, s.Key}); err != nil {
+		for _, p := range packets {
+			if err := sets.Add(packetSet{p.packet, s.Set, s.Key}); err != nil {
 				return sets, err
 			}
 		}
 	}
 }
 
-// append adds the tracks and facts after the packets of a trace.
+// append appends the tracks and attributes to the packets of a trace.
 func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uint64) error {
-	facts, err := a.facts(attribution.FormAppended)
+	facts, err := a.attributes(attribution.FormAppended)
 	for i := 0; i < len(facts) && err == nil; i++ {
 		err = to.Attributes(facts[i : i+1])
 	}
@@ -174,13 +174,13 @@ func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uin
 	}
 }
 
-// appended is where overlayRows puts the tracks and names of an attribution that is appended to a trace.
+// appended is the overlayTarget of an attribution that is appended to a trace.
 type appended struct {
 	t        *timeline.Timeline
 	to       *pfwire.Appender
 	threads  map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
-	uuids    []uint64                    // of tracks, by the number that addTrack returned
-	machines []uint32                    // of the same
+	uuids    []uint64                    // by the track number that addTrack returned
+	machines []uint32                    // by the same number
 	names    []string
 	byName   map[string]timeline.NameID
 	enc      *timeline.ArgsEncoder

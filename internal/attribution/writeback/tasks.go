@@ -5,20 +5,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// DescribeTask returns arguments for the mark of a long task that name whom it ran for: by type the context with the most self time in it. For a
-// task that lies within another slice it returns nothing, because costs know the outermost slices of threads. It must not be called
-// after Attach.
+// DescribeTask returns a function that encodes, for the mark of a long task, the context of each type with the most self time
+// in it. The function encodes nothing for tasks inside another slice, because costs has only the outermost slices of threads.
+// DescribeTask must not be called after Attach.
 func (a *Additions) DescribeTask() func(timeline.LongTask, *timeline.ArgsEncoder) {
 	if a.parts.NoNotes {
 		return nil
 	}
-	known := map[timeline.LongTask]*attribution.LongTask{}
+	tasks := map[timeline.LongTask]*attribution.LongTask{}
 	for i := range a.result.Costs.Tasks {
 		t := &a.result.Costs.Tasks[i]
-		known[timeline.LongTask{Thread: t.Thread, TS: t.Start, Dur: t.Length}] = t
+		tasks[timeline.LongTask{Thread: t.Thread, TS: t.Start, Dur: t.Length}] = t
 	}
 	return func(task timeline.LongTask, enc *timeline.ArgsEncoder) {
-		t := known[task]
+		t := tasks[task]
 		if t == nil {
 			return
 		}

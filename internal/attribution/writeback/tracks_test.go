@@ -6,5 +6,5 @@ import (
 	"github.com/weft-trace/weft/internal/extsort/keytest"
 )
 
-// What is sorted on disk has keys that agree with its order.
+// Keys of data that is sorted on disk agree with its order.
 func TestTrackKeys(t *testing.T) { keytest.Check(t, overlayOrder) }

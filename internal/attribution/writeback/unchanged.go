@@ -12,15 +12,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// AttachChanged does what Attach does and reports whether that changed anything: false if the trace held just this
-// attribution already. Then it is best kept as it is, because what reads and writes it orders tracks and texts anew.
+// AttachChanged calls Attach and reports whether that changed anything: false if the trace already contained exactly this
+// attribution. Then the caller should keep the trace as it is, because reading and writing it reorders tracks and texts.
 func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error) {
 	if !a.result.Attributed {
 		return true, a.Attach()
 	}
 	before, err := a.written(ctx, func(it *timeline.Item) (timeline.Arg, bool) {
-		place, note := attribution.NoteIn(a.result.Timeline, it.Args)
-		return note, place >= 0
+		i, note := attribution.NoteIn(a.result.Timeline, it.Args)
+		return note, i >= 0
 	})
 	if err != nil {
 		return true, err
@@ -40,8 +40,7 @@ func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error)
 // digest identifies a sequence of texts.
 type digest [sha256.Size]byte
 
-// written returns what of an attribution is in the timeline: digests of the notes and of each track that are seen in a
-// walk, and of the facts.
+// written returns digests of the attribution in a timeline: of the notes, of each track and of each attribute.
 func (a *Additions) written(ctx context.Context, noteOf func(*timeline.Item) (timeline.Arg, bool)) (map[string]digest, error) {
 	sums := map[string]hash.Hash{}
 	sum := func(name string) hash.Hash {
@@ -79,7 +78,7 @@ func (a *Additions) written(ctx context.Context, noteOf func(*timeline.Item) (ti
 	return digests, err
 }
 
-// ownTrackNames returns the tracks of attributions that are shown, with names that tell them apart.
+// ownTrackNames returns the visible tracks of attributions, with unique names.
 func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
 	own := map[timeline.TrackID]string{}
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -90,7 +89,7 @@ func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
 	return own
 }
 
-// appendOverlayItem appends an item of an own track, as it is written or as it was read.
+// appendOverlayItem appends an item of an own track, in the same form whether it was read or will be written.
 func (a *Additions) appendOverlayItem(b []byte, it *timeline.Item) []byte {
 	b = binary.AppendVarint(append(b, byte(it.Kind)), int64(it.TS))
 	if it.Kind == timeline.ItemEnd {
@@ -107,7 +106,7 @@ func (a *Additions) appendOverlayItem(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
-// appendArg appends an argument with all that is in it.
+// appendArg appends an argument with its members.
 func appendArg(b []byte, t *timeline.Timeline, a timeline.Arg) []byte {
 	b = appendText(append(b, byte(a.Kind)), a.Key)
 	switch a.Kind {
@@ -122,7 +121,7 @@ func appendArg(b []byte, t *timeline.Timeline, a timeline.Arg) []byte {
 	return binary.AppendUvarint(b, a.Uint())
 }
 
-// appendText appends a text so that its end can be told.
+// appendText appends a text with its length.
 func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }

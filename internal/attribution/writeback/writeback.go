@@ -1,6 +1,5 @@
-// Package writeback puts an attribution into a trace. In comes the result of package cost; what is to be added is found once
-// (notes.go, overlay.go, and the facts here), and goes into a timeline that is written, or beside the packets of a Perfetto
-// trace that are kept (packets.go).
+// Package writeback writes an attribution into a trace. The additions (notes.go, overlay.go, and the attributes here) are the
+// same whether they go into a timeline that is written, or are added to the packets of a Perfetto trace (packets.go).
 package writeback
 
 import (
@@ -11,13 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Parts says what of an attribution goes into the trace. The zero value writes everything. Whatever is written, all
-// that an earlier attribution has written is taken away.
+// Parts selects the parts of an attribution to write. The zero value writes everything. The additions of an earlier attribution
+// are always removed.
 type Parts struct {
 	NoNotes     bool // no argument "contexts" on slices and instants
-	NoTracks    bool // no track for each thread and type with the times at which contexts are in effect
-	NoCatalogue bool // no track with the contexts and what is known of them
-	NoCosts     bool // no cost tables among the facts about the trace
+	NoTracks    bool // no tracks, one for each thread and type, with the contexts in effect
+	NoCatalogue bool // no track with all contexts and their states
+	NoCosts     bool // no cost tables among the attributes of the trace
 }
 
 // nothing reports whether nothing is written.
@@ -25,28 +24,27 @@ func (w Parts) nothing() bool {
 	return w == Parts{NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true}
 }
 
-// Additions is what an attribution adds to a trace: an argument for each slice and instant with contexts (notes), tracks,
-// and facts about the trace. What is added is the same in both ways to write it: into a timeline that is written, and beside
-// the packets of a Perfetto trace that are kept. These ways differ in how tracks, names and texts are encoded only.
+// Additions are what an attribution adds to a trace: an argument for each slice and instant with contexts (notes), tracks,
+// and attributes of the trace.
 type Additions struct {
 	result *attribution.Result
 	parts  Parts
 }
 
-// Of returns what a result adds to a trace.
+// Of returns the additions of a result.
 func Of(r *attribution.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
-// Attach puts the additions into the timeline for later walks and writers, replacing those from an earlier attribution. Nothing
-// else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
+// Attach adds the additions to the timeline for later walks and writers, and replaces earlier ones. It must
+// be called at most once. The timeline takes ownership of the parts of the result that it needs.
 func (a *Additions) Attach() error {
 	t := a.result.Timeline
-	a.takeAway()
+	a.removeEarlier()
 	if a.parts.nothing() {
 		return nil
 	}
 	if !a.parts.NoNotes {
 		notes := a.notes(t.NewArgs(), true)
-		a.result.EventSets = nil // they are the timeline's
+		a.result.EventSets = nil // the timeline owns them now
 		t.AttachNotes(notes)
 	}
 	if !a.parts.NoTracks || !a.parts.NoCatalogue {
@@ -54,29 +52,29 @@ func (a *Additions) Attach() error {
 			return err
 		}
 	}
-	facts, err := a.facts(attribution.FormConverted)
+	facts, err := a.attributes(attribution.FormConverted)
 	for _, f := range facts {
 		t.SetAttribute(f)
 	}
 	return err
 }
 
-// takeAway leaves out of the timeline what an earlier attribution has written.
-func (a *Additions) takeAway() {
+// removeEarlier removes the additions of an earlier attribution from the timeline.
+func (a *Additions) removeEarlier() {
 	r := a.result
 	if !r.Attributed {
 		return
 	}
 	r.Timeline.HideTracks(r.Own.Tracks, r.Own.Slices, r.Own.Instants)
 	r.Timeline.HideArg(func(args timeline.Args) int {
-		place, _ := attribution.NoteIn(r.Timeline, args)
-		return place
+		i, _ := attribution.NoteIn(r.Timeline, args)
+		return i
 	})
 	r.Timeline.DropAttributes(attribution.IsOwnAttribute)
 }
 
-// facts are the facts about a trace that holds the attribution in a form.
-func (a *Additions) facts(form string) ([]timeline.Attribute, error) {
+// attributes returns the attributes of a trace that contains the attribution in a form.
+func (a *Additions) attributes(form string) ([]timeline.Attribute, error) {
 	list := []timeline.Attribute{{Key: attribution.FormAttribute, Text: form}}
 	if a.parts.NoCosts {
 		return list, nil
@@ -92,7 +90,7 @@ func (a *Additions) facts(form string) ([]timeline.Attribute, error) {
 	return list, nil
 }
 
-// CostText returns the first rows of a cost table.
+// CostText returns the first rows of a cost table as JSON that fits an attribute.
 func CostText(from *tables.Tables, typ string) ([]byte, error) {
 	table, err := from.Table(tables.TableOptions{Type: typ, Limit: attributeRows})
 	if err != nil {
@@ -108,15 +106,15 @@ func CostText(from *tables.Tables, typ string) ([]byte, error) {
 	}
 }
 
-// Costs among the facts about a trace have the first attributeRows rows, or fewer: of longer texts than maxAttribute
-// bytes readers, weft's own among them, keep nothing.
+// Cost tables in attributes have the first attributeRows rows, or fewer to fit MaxAttribute bytes: readers, weft's among them,
+// drop longer texts.
 const (
 	attributeRows = 20
 	MaxAttribute  = 16 << 10
 )
 
-// MarkConverted notes in a timeline that was read from an attributed trace, and is written as it is, that the attribution
-// is now a part of what is written.
+// MarkConverted updates the form of the attribution in a timeline that was read from an attributed trace: a conversion writes
+// the whole trace, so the attribution is no longer appended.
 func MarkConverted(t *timeline.Timeline) {
 	if attribution.WasAttributed(t) {
 		t.SetAttribute(timeline.Attribute{Key: attribution.FormAttribute, Text: attribution.FormConverted})

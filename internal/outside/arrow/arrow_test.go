@@ -48,12 +48,12 @@ func run(t *testing.T, program string, args ...string) []byte {
 	return out
 }
 
-// Every row of every recording, read by Arrow, agrees with JSON lines, weft dump and trace.Events about the event.
+// Every row of every recording, read by Arrow, agrees with JSON lines, weft dump and trace.Events.
 func TestRecordings(t *testing.T) {
 	weft := buildWeft(t)
 	root, files, rows := filepath.Join("..", "..", "..", "testdata", "traces"), 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || exec.Command(weft, "info", path).Run() != nil { // some are damaged beyond reading
+		if err != nil || d.IsDir() || exec.Command(weft, "info", path).Run() != nil { // some are unreadable
 			return err
 		}
 		files++
@@ -66,7 +66,7 @@ func TestRecordings(t *testing.T) {
 	t.Logf("%d recordings, %d rows", files, rows)
 }
 
-// Contexts, small groups and filters come through as well.
+// Contexts, small groups and filters also work.
 func TestOptions(t *testing.T) {
 	weft := buildWeft(t)
 	path := filepath.Join("..", "..", "..", "testdata", "traces", "chrome", "chrome-devtools-tiny.json.gz")
@@ -84,7 +84,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// compare compares the events of a recording in all forms, and returns their number.
+// compare compares the events of a recording in all forms and returns their number.
 func compare(t *testing.T, weft, path string) int {
 	table := readTable(t, weft, path, "--places")
 	defer table.Release()
@@ -106,7 +106,7 @@ func readTable(t *testing.T, weft, path string, options ...string) arrow.Table {
 	defer f.Close()
 	for _, key := range []string{"weft.v1.header", "weft.v1.footer"} {
 		if text := f.MetaData().KeyValueMetadata().FindValue(key); text == nil || !json.Valid([]byte(*text)) {
-			t.Errorf("%s is no JSON", key)
+			t.Errorf("%s is not JSON", key)
 		}
 	}
 	r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
@@ -136,7 +136,7 @@ func each(t *testing.T, table arrow.Table, name string, fn func(i int, column ar
 	}
 }
 
-// count returns how many values of a column are not null.
+// count returns the number of non-null values in a column.
 func count(t *testing.T, table arrow.Table, name string) (n int) {
 	each(t, table, name, func(_ int, column arrow.Array, at int) {
 		if !column.IsNull(at) {
@@ -146,7 +146,7 @@ func count(t *testing.T, table arrow.Table, name string) (n int) {
 	return n
 }
 
-// text returns a value as JSON text; "" for what JSON lines leave out.
+// text returns a value as JSON text, or "" for values that JSON lines omit.
 func text(column arrow.Array, at int) string {
 	if column.IsNull(at) {
 		return ""
@@ -204,7 +204,7 @@ func double(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// absent are the columns where JSON lines leave out 0.
+// absent are the columns for which JSON lines omit 0.
 var absent = []string{"parent_id", "depth", "lane", "made_up", "input", "input_event"}
 
 // compareLines compares a table with JSON lines.
@@ -257,7 +257,7 @@ func compareLines(t *testing.T, table arrow.Table, lines []byte) {
 	}
 }
 
-// normal returns JSON in the way that this package writes it.
+// normal returns JSON in this package's formatting.
 func normal(t *testing.T, value json.RawMessage) json.RawMessage {
 	if len(value) == 0 || value[0] != '"' && value[0] != '[' {
 		return value
@@ -313,7 +313,7 @@ func compareText(t *testing.T, table arrow.Table, lines []byte) {
 	check("stack", func(d *dumped) string { return d.stack })
 }
 
-// compareEvents compares times and the shape of a trace with what Go programs see.
+// compareEvents compares times and the structure of a trace with the Go API.
 func compareEvents(t *testing.T, table arrow.Table, path string) {
 	t.Helper()
 	f, err := os.Open(path)

@@ -1,3 +1,4 @@
-// Package otel holds tests with OpenTelemetry's own modules: spans that the official types encode are read as they are, and a server that
-// its SDK records meets its browser. It is a module of its own, so that weft does not depend on OpenTelemetry, gRPC and its gateway.
+// Package otel tests with OpenTelemetry's own modules: weft reads spans that the official types encode, and joins a
+// server that the SDK records with its browser. It is a separate module, so that weft does not depend on OpenTelemetry,
+// gRPC and its gateway.
 package otel

@@ -69,7 +69,7 @@ func traces() *tracepb.TracesData {
 	}}}
 }
 
-// events returns what weft reads, an event a line.
+// events returns the events that weft reads, one per line.
 func events(t *testing.T, input []byte) string {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -87,8 +87,8 @@ func events(t *testing.T, input []byte) string {
 	return out.String()
 }
 
-// What the official types encode is read with every field, from protobuf and from the JSON that they make of it, in which ids are base64
-// and enums are names.
+// Every field encoded by the official types is read, from protobuf and from their JSON, in which ids are base64 and
+// enums are names.
 func TestOfficialTypes(t *testing.T) {
 	data := traces()
 	encoded, err := proto.Marshal(data)

@@ -29,7 +29,7 @@ import (
 
 var record = flag.Bool("record", false, "record a browser and its server anew, into testdata")
 
-// page loads something from the server, with a span of its own as the parent of the server's.
+// page loads data from the server, with its own span as the parent of the server's.
 const page = `<!doctype html><title>weft</title><script>
 const hex = n => [...crypto.getRandomValues(new Uint8Array(n))].map(b => b.toString(16).padStart(2, "0")).join("");
 (async () => {
@@ -42,7 +42,7 @@ const hex = n => [...crypto.getRandomValues(new Uint8Array(n))].map(b => b.toStr
 })();
 </script><body>`
 
-// backend takes what the exporter sends: requests of OTLP in protobuf, which one after the other are one TracesData.
+// backend receives the exporter's data: OTLP requests in protobuf, which concatenated form one TracesData.
 type backend struct {
 	mu   sync.Mutex
 	sent []byte
@@ -56,7 +56,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// serve is the server that is recorded: each answer says in server-timing which span made it.
+// serve is the recorded server: each response has its span in server-timing.
 func serve(tracer trace.Tracer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, page) })
@@ -111,7 +111,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// packed returns a text packed with gzip.
+// packed compresses a text with gzip.
 func packed(text []byte) []byte {
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -140,6 +140,6 @@ func chromiumPath(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("there is no Chromium")
+	t.Skip("Chromium is not installed")
 	return ""
 }

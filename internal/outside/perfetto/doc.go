@@ -1,4 +1,4 @@
-// Package perfetto holds messages of Perfetto's schema as another program may have generated them for itself, with the names
-// that those of weft's package gen have. A program with both copies panics at start, so the tests of this module show that no
-// package of weft brings its own.
+// Package perfetto contains messages of Perfetto's schema as another program may generate them, with the names that
+// weft's package gen uses. A program with both copies panics at start, so the tests of this module show that no package
+// of weft links its own.
 package perfetto

@@ -13,7 +13,7 @@ import (
 
 // elsewhere are the files that iterate over encoded fields themselves, and why. Most need the positions of bytes, which no decoder returns.
 var elsewhere = map[string]string{
-	"internal/load/strangers.go":              "tells files of protobuf apart that weft does not read",
+	"internal/load/foreign.go":                "tells files of protobuf apart that weft does not read",
 	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
 	"internal/eventstream/args.go":            "weft.v1: leaves out what has no room",
 	"internal/pfwire/detect.go":               "tells packets from other messages",

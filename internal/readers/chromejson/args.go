@@ -8,23 +8,23 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth is the depth of nesting to which arguments are taken apart (section 3).
+// maxDepth is the depth to which nested arguments are encoded as structure (section 3).
 const maxDepth = 512
 
 func newArgReader(s *jsonscan.Scanner, enc *timeline.ArgsEncoder) readers.ArgReader {
 	return readers.ArgReader{S: s, Enc: enc, MaxDepth: maxDepth}
 }
 
-// scanArgs reads the value of args and encodes it at once. Chrome writes args first; reading them again once the phase
-// is known would cost more than encoding them for counters and metadata in vain, for which the text is kept.
+// scanArgs reads the value of args and encodes it at once. Chrome writes args before the phase: encoding them in vain
+// for counters and metadata, which use the text, costs less than reading all args twice.
 func (es *eventScanner) scanArgs() {
 	s, ev := es.S, &es.ev
 	v := &ev.Values[fieldArgs]
-	es.Reset() // of two args the last one counts
-	ev.later = false
+	es.Reset() // the last of two args counts
+	ev.deferred = false
 	if es.args.KeepsNone() || isDump(s.Window()) || es.tracing && isProfile(ev, s.Window()) {
 		ev.set(fieldArgs, s)
-		ev.later = !es.args.KeepsNone()
+		ev.deferred = !es.args.KeepsNone()
 		ev.traced = es.tracing && holdsTraceID(v.Text)
 		return
 	}
@@ -38,12 +38,12 @@ func (es *eventScanner) scanArgs() {
 	ev.traced = es.tracing && holdsTraceID(text)
 }
 
-// isDump reports whether args look like a memory dump's. They can be megabytes, none of it kept as arguments, so
-// encoding them waits until the phase is known.
+// isDump reports whether args look like a memory dump's. They can be megabytes that are not kept as arguments, so they
+// are encoded only when the phase requires it.
 func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
 
-// isProfile reports whether args look like a piece of a V8 profile, which then go to the Assembler instead of
-// becoming arguments. In many traces they hold most of the numbers. Chrome writes args before the phase, Node after it.
+// isProfile reports whether args look like a piece of a V8 profile, which the Assembler reads. In many traces these
+// contain most of the numbers. Chrome writes args before the phase, Node after it.
 func isProfile(ev *event, args []byte) bool {
 	if ev.has(fieldPh) {
 		return string(ev.Values[fieldPh].Text) == "P"
@@ -52,7 +52,7 @@ func isProfile(ev *event, args []byte) bool {
 	return ok && (bytes.HasPrefix(data, []byte(`cpuProfile"`)) || bytes.HasPrefix(data, []byte(`lines"`)))
 }
 
-// encodeArgs encodes args; kind and text are those that Value returned.
+// encodeArgs encodes args; kind and text are results of Value.
 func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 	switch {
 	case kind == jsonscan.Object && es.args.KeepsAll():
@@ -71,10 +71,10 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 	}
 }
 
-// isDropped is the number of the keys of dropped.
+// isDropped marks the keys in dropped.
 const isDropped = 1
 
-// keptKey reads the next key of args whose value is kept, over those that are not; false at the end.
+// keptKey reads the next key of args whose value is kept, and skips the others; false at the end.
 func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	s := es.S
 	for {
@@ -88,57 +88,58 @@ func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	}
 }
 
-// encodeLater encodes the args of an already scanned event again, with fn.
-func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
+// encodeAgain encodes the args of an already scanned event again, with fn.
+func (rd *reader) encodeAgain(fn func(kind jsonscan.Kind, text []byte)) {
 	ev := &rd.ev
 	outer := rd.S
 	rd.sub.Reset(ev.Values[fieldArgs].Text)
 	rd.S = &rd.sub
 	rd.Reset()
-	ev.later = false
+	ev.deferred = false
 	fn(rd.S.Value())
 	rd.S = outer
 }
 
-// encodeWaiting encodes args that scanArgs left for later.
-func (rd *reader) encodeWaiting() {
-	if rd.ev.later {
-		rd.encodeLater(rd.encodeArgs)
+// encodeDeferred encodes args that scanArgs deferred.
+func (rd *reader) encodeDeferred() {
+	if rd.ev.deferred {
+		rd.encodeAgain(rd.encodeArgs)
 		rd.countNotes(&rd.sub.Notes)
 	}
 }
 
-// ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it (section 5).
-func (rd *reader) ownKey(name string) {
-	if !rd.own {
-		rd.own = true
+// weftKey opens the dictionary of arguments that weft adds, unless it is open, and names the next value in it (section
+// 5).
+func (rd *reader) weftKey(name string) {
+	if !rd.inWeft {
+		rd.inWeft = true
 		rd.Enc.OwnKey([]byte(timeline.OwnArgs))
-		rd.Enc.ExtendDict() // it may have been open before
+		rd.Enc.ExtendDict() // the event may already have one
 	}
 	rd.Enc.Key([]byte(name))
 }
 
-// closeOwn closes the dictionary, so that other arguments may follow.
-func (rd *reader) closeOwn() {
-	if rd.own {
-		rd.own = false
+// closeWeft closes that dictionary, so that other arguments may follow.
+func (rd *reader) closeWeft() {
+	if rd.inWeft {
+		rd.inWeft = false
 		rd.Enc.EndDict()
 	}
 }
 
-// ownValue adds a value as it was written.
-func (rd *reader) ownValue(name string, v value) {
+// weftValue adds an unchanged value of the input.
+func (rd *reader) weftValue(name string, v value) {
 	switch v.kind {
 	case jsonscan.Invalid, jsonscan.Null, jsonscan.Object, jsonscan.Array:
 		return
 	}
-	rd.ownKey(name)
+	rd.weftKey(name)
 	rd.Encode(v.kind, v.text, 1)
 }
 
-// encoded returns the arguments of the event with all that was added, and counts their problems.
+// encoded returns the arguments of the event with weft's additions, and counts their problems.
 func (rd *reader) encoded() timeline.Args {
-	rd.closeOwn()
+	rd.closeWeft()
 	rd.Count(rd.log, rd.position(), "in args")
 	return rd.Enc.Args()
 }

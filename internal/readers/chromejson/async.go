@@ -6,7 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// id returns the id of the event: the first of id, id2.global and id2.local that is text or an integer (section 11).
+// id returns the id of the event: the first of id, id2.global and id2.local that is a string or an integer (section
+// 11).
 func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
 	if v := ev.get(fieldID); v.isID() {
 		return v, timeline.AsyncPlain, true
@@ -20,7 +21,7 @@ func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
 	return value{}, 0, false
 }
 
-// asyncTrack returns the track of the event's asynchronous id; false if it has none, which is counted.
+// asyncTrack returns the track of the event's asynchronous id. It counts an event without one and returns false.
 func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -53,8 +54,8 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	return track, true
 }
 
-// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time is an argument, and only
-// where the producer asks for it.
+// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time becomes an argument,
+// if the producer requests it.
 func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	track, ok := rd.asyncTrack(false)
 	if !ok {
@@ -63,16 +64,16 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	out := rd.prepare(kind, track)
 	if rd.ev.Seen&(1<<fieldUseAsyncTts) != 0 && isTrue(rd.ev.get(fieldUseAsyncTts)) {
 		if tts := rd.threadTime(fieldTts); tts != timeline.NoTime {
-			rd.ownKey("tts")
+			rd.weftKey("tts")
 			rd.Enc.Int(int64(tts))
 		}
 	}
 	out.Callstack = rd.callstack(fieldSf, fieldStack)
-	rd.writtenBy()
+	rd.setWriter()
 	return true, rd.send()
 }
 
-// legacyAsync adds an S, F, T or p (section 12). An F closes whatever its id opened last, so it has no name.
+// legacyAsync adds an S, F, T or p (section 12). An F has no name, because it closes the slice that its id opened last.
 func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	track, ok := rd.asyncTrack(true)
 	if !ok {
@@ -82,6 +83,6 @@ func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	if kind == timeline.End {
 		out.Name = nil
 	}
-	rd.writtenBy()
+	rd.setWriter()
 	return rd.send()
 }

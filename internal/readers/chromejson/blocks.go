@@ -2,6 +2,7 @@ package chromejson
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"math"
 	"slices"
@@ -11,29 +12,27 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Reading in blocks: the event list is split into blocks of whole events, which are scanned in parallel and taken over
-// in order.
+// The event list is split into blocks of whole events, which are scanned in parallel and added in order.
 //
-// Scanning an event (finding its fields, encoding its arguments) depends on no other event; taking it over (phases, tracks,
-// names, problems) depends on all events before it. A block ends at what looks like the border
-// between two events; scanning the block to its end shows whether it is one. Anything unexpected (a wrong border,
-// damage, the end of the list) ends reading in blocks at that point, and ordinary reading continues. A single event
-// with something unusual, such as a key that comes twice, is scanned again when it is taken over. So the result is the
-// same as without blocks, byte for byte.
+// Scanning an event (finding its fields, encoding its arguments) depends on no other event; adding it (phases, tracks,
+// names, problems) depends on all events before it. A block ends at what looks like the border between two events;
+// scanning up to there shows whether it is one. Anything unexpected (a wrong border, damage, the end of the list) ends
+// reading in blocks at that point, and sequential reading continues. A single unusual event, such as one with a
+// duplicate key, is scanned again when it is added. So the result is the same as without blocks, byte for byte.
 //
-// What goes from one goroutine to the other is small and has no pointers: members in a jsonscan.Pack, encoded arguments, and
-// the argument names that were not known when the block was handed out, which get their ids when they are taken over.
+// Data that passes between goroutines is small and has no pointers: members in a jsonscan.Pack, encoded arguments, and
+// new argument names, which get their ids when they are added.
 const (
 	blockSize = 1 << 20
-	// growBlock bounds the search for a border: a block may be this many times its usual length.
+	// growBlock limits the search for a border: a block may be this many times its usual length.
 	growBlock = 16
-	// warmUp is the part of a block that is read without blocks first: most argument names occur there.
+	// warmUp is the divisor of a block for the part that is read sequentially first: most argument names occur there.
 	warmUp = 4
-	// maxCandidates bounds the places in a block that are tried as borders.
+	// maxCandidates limits the positions in a block that are tried as borders.
 	maxCandidates = 1 << 12
 )
 
-// block is a run of events on its way through a scanner.
+// block is a run of events that a scanner processes.
 type block struct {
 	text   []byte
 	offset int64 // of text in the input
@@ -44,18 +43,18 @@ type block struct {
 	values jsonscan.Pack
 	args   []byte // encoded arguments of all events
 
-	end   int  // how far text was scanned
-	after byte // what precedes end: a comma, or an event, which is '{'
+	end   int  // end of the scanned text
+	after byte // byte before end: a comma, or '{' for an event
 }
 
 // scanned is one event of a block.
 type scanned struct {
 	seen       uint64
 	start, end uint32 // in text
-	values     uint32 // where its values are
+	values     uint32 // index of its values
 	args       uint32 // end of its arguments
 	odd        bool
-	later      bool
+	deferred   bool
 	traced     bool
 }
 
@@ -64,29 +63,21 @@ type splitter struct {
 	rest   io.Reader
 	buf    []byte // read, but not yet in a block
 	offset int64  // of buf
-	err    error  // error that ended rest
+	err    error  // final error of rest
 	key    []byte // first key of events
-	size   int    // of a block
+	size   int    // size of a block
 }
 
-func (o *Options) blockSize() int {
-	if o.block > 0 {
-		return o.block
-	}
-	return blockSize
-}
-
-// mayUseBlocks reports whether reading may continue in blocks. The scanner is at the bracket of an event, after a
-// comma.
+// mayUseBlocks reports whether reading may continue in blocks. The scanner is at the bracket of an event after a comma.
 func (rd *reader) mayUseBlocks() bool {
 	return rd.opts.Workers > 1 && rd.S.Offset() >= rd.blocksFrom
 }
 
-// blocks reads events in blocks, starting at the bracket of an event, until it meets anything unexpected. It returns
-// the byte before the place where ordinary reading continues.
+// blocks reads events in blocks, starting at the bracket of an event, until it encounters anything unexpected. It
+// returns the byte before the position where sequential reading continues.
 func (rd *reader) blocks() (after byte, err error) {
-	ordinary := rd.S
-	c := &splitter{offset: rd.S.Offset(), size: rd.opts.blockSize()}
+	sequential := rd.S
+	c := &splitter{offset: rd.S.Offset(), size: cmp.Or(rd.opts.block, blockSize)}
 	started := c.offset
 	var unread []byte
 	unread, c.rest = rd.S.Detach()
@@ -119,7 +110,7 @@ func (rd *reader) blocks() (after byte, err error) {
 		b := queue[0]
 		<-b.done
 		queue = queue[1:]
-		if err = rd.takeBlock(b); err != nil {
+		if err = rd.addBlock(b); err != nil {
 			break
 		}
 		if after = b.after; b.end < len(b.text) || after != ',' {
@@ -134,7 +125,7 @@ func (rd *reader) blocks() (after byte, err error) {
 		}
 		pool.put(b)
 	}
-	rd.S = ordinary
+	rd.S = sequential
 	rd.S.Attach(io.MultiReader(bytes.NewReader(c.buf), c.remaining()), c.offset)
 	// Blocks that keep ending early cost more than they save.
 	size := int64(c.size)
@@ -142,7 +133,7 @@ func (rd *reader) blocks() (after byte, err error) {
 	return after, err
 }
 
-// firstKey returns the key with which the event at the start of text begins, with its quotes.
+// firstKey returns the first key of the event at the start of text, with its quotes.
 func firstKey(text []byte) []byte {
 	i := bytes.IndexByte(text, '"')
 	if i < 0 || len(bytes.TrimLeft(text[1:i], " \t\r\n")) > 0 {
@@ -163,19 +154,19 @@ func (c *splitter) remaining() io.Reader {
 	return c.rest
 }
 
-// next splits off a block; false if there is none.
+// next splits off a block; false if it cannot.
 func (c *splitter) next(b *block) bool {
 	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
 		c.fill(size)
 		if n := c.border(); n > 0 {
-			// The block takes the buffer and gives its own for what follows the border.
+			// The block takes over the buffer, and its old buffer holds what follows the border.
 			b.text, c.buf = c.buf[:n], append(b.text[:0], c.buf[n:]...)
 			b.offset = c.offset
 			c.offset += int64(n)
 			return true
 		}
 		if c.err != nil {
-			break // ordinary reading takes the last events
+			break // sequential reading handles the last events
 		}
 	}
 	return false
@@ -198,8 +189,7 @@ func (c *splitter) fill(size int) {
 	}
 }
 
-// border returns the last place in buf where an event seems to begin after another event and a comma; 0 if there is
-// none.
+// border returns the last position in buf where an event seems to start after another event and a comma, or 0.
 func (c *splitter) border() int {
 	end := len(c.buf)
 	for range maxCandidates {
@@ -227,8 +217,8 @@ func trimEnd(text []byte) []byte {
 	return text
 }
 
-// takeBlock takes over the events of a block.
-func (rd *reader) takeBlock(b *block) error {
+// addBlock adds the events of a block.
+func (rd *reader) addBlock(b *block) error {
 	args := uint32(0)
 	for i := range b.events {
 		sc := &b.events[i]
@@ -262,25 +252,25 @@ func (rd *reader) takeBlock(b *block) error {
 
 // load sets the current event to one scanned in a block.
 func (ev *event) load(sc *scanned, b *block) {
-	ev.later, ev.traced = sc.later, sc.traced
+	ev.deferred, ev.traced = sc.deferred, sc.traced
 	ev.duplicates = 0
 	b.values.Load(&ev.Members, sc.seen, int(sc.values), b.text)
 }
 
-// blockPool holds the goroutines that scan blocks, and the blocks for reuse.
+// blockPool manages the goroutines that scan blocks, and blocks for reuse.
 type blockPool struct {
 	jobs  chan *block
 	free  []*block
 	group sync.WaitGroup
 }
 
-func newBlockPool(workers int, like *eventScanner, free []*block) *blockPool {
+func newBlockPool(workers int, prototype *eventScanner, free []*block) *blockPool {
 	p := &blockPool{jobs: make(chan *block, workers+2), free: free}
 	for range workers {
 		p.group.Go(func() {
 			es := &eventScanner{
-				ArgReader: newArgReader(new(jsonscan.Scanner), timeline.NewArgsEncoder()), args: like.args, dropped: droppedKeys(&like.args),
-				tracing: like.tracing,
+				ArgReader: newArgReader(new(jsonscan.Scanner), timeline.NewArgsEncoder()), args: prototype.args, dropped: droppedKeys(&prototype.args),
+				tracing: prototype.tracing,
 			}
 			es.unknown = func([]byte) { es.odd = true }
 			for b := range p.jobs {
@@ -292,7 +282,7 @@ func newBlockPool(workers int, like *eventScanner, free []*block) *blockPool {
 	return p
 }
 
-// close ends the goroutines and returns the blocks that another pool may use.
+// close ends the goroutines and returns the blocks for reuse.
 func (p *blockPool) close() []*block {
 	close(p.jobs)
 	p.group.Wait()
@@ -336,7 +326,7 @@ func (es *eventScanner) scanBlock(b *block) {
 			if s.Err() != nil {
 				return
 			}
-			es.keep(b, b.end, int(s.Offset()))
+			es.store(b, b.end, int(s.Offset()))
 			b.after = '{'
 		default:
 			return
@@ -344,11 +334,11 @@ func (es *eventScanner) scanBlock(b *block) {
 	}
 }
 
-// keep adds the scanned event to its block.
-func (es *eventScanner) keep(b *block, start, end int) {
+// store adds the scanned event to its block.
+func (es *eventScanner) store(b *block, start, end int) {
 	ev := &es.ev
 	sc := scanned{
-		start: uint32(start), end: uint32(end), seen: ev.Seen, values: uint32(b.values.Len()), later: ev.later, traced: ev.traced,
+		start: uint32(start), end: uint32(end), seen: ev.Seen, values: uint32(b.values.Len()), deferred: ev.deferred, traced: ev.traced,
 	}
 	sc.odd = es.odd || ev.Seen == 0 || ev.Seen&instructionFields != 0 || ev.duplicates+es.BigInts+es.TooDeep+es.Enc.Duplicates()+es.Enc.Cut() > 0 ||
 		es.Enc.Missed() || es.S.Notes != (jsonscan.Notes{})

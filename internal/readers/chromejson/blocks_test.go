@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Large inputs are read in blocks from the first to the last megabytes: tests that compare blocks with ordinary reading
-// would pass without any. Recordings of one event a line, and with white space in between.
+// Large inputs are read in blocks from the first to the last megabytes: tests that compare blocks with sequential
+// reading would pass without any. Recordings have one event per line, and white space in between.
 func TestBlocksReachTheEnd(t *testing.T) {
 	for _, name := range []string{"traces/chrome/chrome-devtools-small.json", "traces/node/node-v24-all-node_trace.json"} {
 		data := recording.Bytes(t, name)
@@ -24,7 +24,7 @@ func TestBlocksReachTheEnd(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
-		// blocksFrom lies after the place where the last reading in blocks ended.
+		// blocksFrom is after the end of the last reading in blocks.
 		if least := int64(len(data)) - 2*blockSize; rd.blocksFrom < least {
 			t.Errorf("%s: %d bytes, read in blocks up to byte %d", name, len(data), rd.blocksFrom)
 		}

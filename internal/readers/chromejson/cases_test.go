@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite are the cases, which are read through windows of all sizes, and in blocks of all sizes.
+// suite is the cases, read through windows of all sizes and in blocks of all sizes.
 var suite = readertest.Suite[Options]{
 	Read:   Read,
 	Common: func(o *Options) *readers.Options { return &o.Options },
@@ -34,17 +34,17 @@ func blocks(size int) func(*Options) {
 	return func(o *Options) { o.Window, o.Workers, o.block = 4096, 3, size }
 }
 
-// TestCases compares what is read from the inputs in testdata with what is expected.
+// TestCases compares the results of the inputs in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }
 
-// largeInputs are the problems that only inputs raise that are too large for a file of testdata.
+// largeInputs are the problems that only inputs too large for testdata cause.
 var largeInputs = map[problem.Kind]bool{
 	problem.MetadataValueOmitted: true, // TestLargeMetadata
 	problem.ArgDepthLimit:        true, // TestDeepArgs
 	problem.StackLimit:           true, // TestDeepStacks
 }
 
-// raisedByReader reports whether a problem of chrome-json.md 18 is found by the reader, not by the passes after it.
+// raisedByReader reports whether the reader, rather than a later pass, finds a problem of chrome-json.md 18.
 func raisedByReader(k problem.Kind) bool {
 	switch k {
 	case problem.CompleteWithoutDuration, problem.SliceNegativeDuration, problem.AsyncMissingID, problem.AsyncMissingPid,

@@ -1,8 +1,8 @@
 // Package chromejson reads traces in Chrome's Trace Event format into a timeline.
 //
 // It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
-// one streaming pass, and tolerates the damage that real files have: the rules are in
-// docs/formats/chrome-json.md, whose sections the comments cite. What each phase becomes:
+// one streaming pass, and tolerates the damage of real files: the rules are in docs/formats/chrome-json.md, whose
+// sections the comments cite. The phases become:
 //
 //	B E X      slices of the thread
 //	i I R      instants of the thread, the process or the whole trace, by s
@@ -14,11 +14,12 @@
 //	T c V      with dur and without id a thread state; a clock sync; a global memory dump
 //	P ( ) =    and every other letter: instants on a track "Other events"
 //
-// Later passes pair begins with ends, nest slices, resolve flows and assign processes ids that Perfetto can represent.
+// Later passes pair begin and end events, nest slices, resolve flows and assign processes ids that Perfetto can
+// represent.
 // Package jsonscan reads the text.
 //
-// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error from Read means that the
-// input as a whole cannot be read.
+// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error of Read means that
+// the input as a whole is unreadable.
 package chromejson
 
 import (
@@ -37,21 +38,21 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Options says how Read reads.
+// Options configures Read.
 type Options struct {
 	readers.Options
 
-	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are then
-	// not events of the trace. If nil, they are kept as events.
+	// Profiles assembles the V8 CPU profiles of the trace; their processes and threads are TrackIDs. Their pieces are
+	// then not events of the trace. If nil, they stay events.
 	Profiles *v8profile.Assembler
-	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and more than 64 count as
-	// 64. It does not change the result.
+	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and the maximum is 64. It
+	// does not change the result.
 	Workers int
 
 	block int // size of a block; 0: blockSize
 }
 
-// droppedKeys returns a cache of keys that are not kept; nil if all are.
+// droppedKeys returns a cache of dropped keys, or nil if all are kept.
 func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
 	if f.KeepsAll() {
 		return nil
@@ -59,11 +60,11 @@ func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
 	return new(jsonscan.KeyCache)
 }
 
-// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are
-// not Chrome JSON traces; each states its position in the input.
+// Read reads the unpacked Chrome JSON trace r into b. Errors of r, b and ctx, and of inputs that are not Chrome JSON
+// traces, state their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
-	defer rd.leave()
+	defer rd.recycle()
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return err
 	}
@@ -74,29 +75,29 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 type reader struct {
 	eventScanner
 	ctx context.Context
-	doc *jsondoc.Reader  // reads what is outside the event list, with the scanner
+	doc *jsondoc.Reader  // reads the text outside the event list
 	sub jsonscan.Scanner // reads a piece of the current event again
 
 	piece      jsonscan.Scanner // replaces s while reading in blocks
-	ahead      []byte           // what was last read ahead for them
+	ahead      []byte           // buffer of the last splitter
 	spare      *spare
-	blocksFrom int64 // offset from which on the list may be read in blocks
+	blocksFrom int64 // first offset at which blocks may start
 
 	b    *timeline.Builder
 	log  *problem.Log
 	opts Options
 
 	index    int64 // of the current event; outside traceEvents, of the next one
-	found    bool  // traceEvents was seen
+	found    bool  // the input has traceEvents
 	inEvents bool  // the current position is inside traceEvents
-	reparsed int64 // bytes parsed for nothing, see mayReparse
+	reparsed int64 // bytes parsed in vain, see mayReparse
 
-	out timeline.Event // handed to the Builder
-	flo timeline.FlowEvent
-	own bool   // the dictionary "weft" of the current event's arguments is open
-	buf []byte // scratch for composed names
+	out    timeline.Event // passed to the Builder
+	flo    timeline.FlowEvent
+	inWeft bool   // the dictionary "weft" of the current event's arguments is open
+	buf    []byte // scratch for composed names
 
-	chart string // the name of the last counter with several members
+	chart string // name of the last counter with several members
 
 	picture []byte // scratch for screenshots
 
@@ -110,7 +111,7 @@ type reader struct {
 	clues   *producers.ChromeClues
 }
 
-// maxWorkers bounds Options.Workers: each goroutine holds blocks of the input.
+// maxWorkers limits Options.Workers, because each goroutine needs blocks of the input.
 const maxWorkers = 64
 
 func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
@@ -130,8 +131,8 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		opts:    opts,
 		roles:   map[roleKey]timeline.TrackID{},
 		objects: map[objectsKey]timeline.TrackID{},
-		meta:    newMetadata(),
-		stacks:  newStacks(),
+		meta:    metadata{labels: map[timeline.TrackID]timedText{}, times: map[string]timeline.Nanos{}},
+		stacks:  stacks{frames: map[frameKey]*frame{}, used: map[frameKey]timeline.CallstackID{}},
 		clues:   producers.NewChromeClues(b),
 	}
 	rd.unknown = func(key []byte) { rd.doc.Unknown(key, rd.position()) }
@@ -140,7 +141,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return rd
 }
 
-// A spare is memory that one reader leaves for the next one: for a small input, allocating it anew takes about the time of reading.
+// A spare is memory that readers reuse: for a small input, allocating it costs about as much time as reading.
 type spare struct {
 	window []byte // of the scanner
 	ahead  []byte // of the splitter
@@ -148,16 +149,17 @@ type spare struct {
 }
 
 const (
-	// maxSpare bounds the text that a buffer in a spare has room for.
+	// maxSpare limits the capacity of a buffer in a spare.
 	maxSpare = 2 * blockSize
-	// maxSpareInput bounds the input whose reader leaves a spare: after a larger one the memory is better used for its events.
+	// maxSpareInput limits the input whose reader returns a spare: after a larger one the memory is better used for its
+	// events.
 	maxSpareInput = 64 << 20
 )
 
 var spares = sync.Pool{New: func() any { return new(spare) }}
 
-// leave leaves the memory of the reader for others, if its input was small.
-func (rd *reader) leave() {
+// recycle returns the memory of the reader to the pool if its input was small.
+func (rd *reader) recycle() {
 	small := rd.S.Offset() <= maxSpareInput
 	spare := rd.spare
 	spare.window = rd.S.Leave()
@@ -176,7 +178,7 @@ func (rd *reader) leave() {
 	spares.Put(spare)
 }
 
-// finish adds what is known only at the end of the input.
+// finish adds what only the end of the input shows.
 func (rd *reader) finish() error {
 	rd.inEvents = false
 	rd.flushMetadata()
@@ -191,7 +193,7 @@ func (rd *reader) finish() error {
 	return nil
 }
 
-// position is the place of the current event, or of the scanner outside the event list.
+// position returns the position of the current event, or of the scanner outside the event list.
 func (rd *reader) position() problem.Position {
 	if rd.inEvents {
 		return problem.Position{Event: rd.index, Offset: rd.S.Start()}
@@ -210,7 +212,7 @@ func (rd *reader) failed(err error) error {
 	return fmt.Errorf("byte %d: %w", rd.S.Offset(), err)
 }
 
-// ended handles an error of Fill in the event list: the end of the input is noted and is not an error.
+// ended handles an error of Fill in the event list: it records the end of the input, which is not an error.
 func (rd *reader) ended(err error) error {
 	if err != io.EOF {
 		return rd.failed(err)
@@ -218,7 +220,7 @@ func (rd *reader) ended(err error) error {
 	return rd.doc.End(err)
 }
 
-// notes counts what the scanner tolerated in the current unit.
+// notes counts deviations that the scanner tolerated in the current unit.
 func (rd *reader) notes() { rd.countNotes(&rd.S.Notes) }
 
 func (rd *reader) countNotes(n *jsonscan.Notes) { rd.doc.CountNotesOf(n, rd.position()) }

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// counter adds the values of a C, one counter for every member of its args (section 13).
+// counter adds the values of a C, one counter per member of its args (section 13).
 func (rd *reader) counter() error {
 	ev := &rd.ev
 	args := ev.get(fieldArgs)
@@ -44,7 +44,7 @@ func (rd *reader) counter() error {
 			rd.problem(problem.CounterInvalidValue, string(clip(m.key)))
 			continue
 		}
-		rd.counterNumber(m)
+		rd.checkNumber(m)
 		rd.buf = append(rd.buf[:prefix], m.key...)
 		key.Name = rd.buf
 		if err := rd.addCounter(process, &key, number); err != nil {
@@ -57,10 +57,10 @@ func (rd *reader) counter() error {
 	return nil
 }
 
-// hardwareCounters is the category of the counters of GPUs that PyTorch records, which have the names of NVIDIA's metrics.
+// hardwareCounters is the category of the GPU counters that PyTorch records under the names of NVIDIA's metrics.
 const hardwareCounters = "hardware_counters"
 
-// metricUnit sets the unit of a metric, as far as its name says it (section 13).
+// metricUnit sets the unit of a metric if its name shows it (section 13).
 //
 //	dram__bytes_read.sum.per_second
 func metricUnit(key *timeline.CounterKey, name []byte) {
@@ -91,19 +91,19 @@ func metricUnit(key *timeline.CounterKey, name []byte) {
 	}
 }
 
-// counterMember is one of the values of a counter event.
+// counterMember is a value of a counter event.
 type counterMember struct {
 	key []byte
 	value
 }
 
-// maxSmallCounter is the number of members up to which equal keys are found by comparing all with all.
+// maxSmallCounter is the number of members up to which equal keys are found by linear search.
 const maxSmallCounter = 16
 
-// counterMembers returns the members of the args of a counter. Of two with the same key the last counts (section 3).
+// counterMembers returns the members of the args of a counter. The last of two with the same key counts (section 3).
 func (rd *reader) counterMembers(args []byte) []counterMember {
 	members := rd.counters[:0]
-	var byKey map[string]int // of indexes, once there are many
+	var byKey map[string]int // indexes, once there are many members
 	s := &rd.sub
 	s.Reset(args)
 	s.Value()
@@ -135,9 +135,9 @@ func (rd *reader) counterMembers(args []byte) []counterMember {
 	return members
 }
 
-// counterNumber counts what is wrong with a converted number. Numbers beyond doubles were already counted when they
-// were scanned as arguments.
-func (rd *reader) counterNumber(m counterMember) {
+// checkNumber counts the problems of a converted number. Numbers beyond doubles were already counted when they were
+// scanned as arguments.
+func (rd *reader) checkNumber(m counterMember) {
 	if len(m.text) < minBigInteger && !bytes.ContainsAny(m.text, "eE") {
 		return
 	}
@@ -153,15 +153,15 @@ func (rd *reader) counterNumber(m counterMember) {
 	}
 }
 
-// minBigInteger is the least length of an integer that may need more than 64 bits.
+// minBigInteger is the minimum length of an integer that may need more than 64 bits.
 const minBigInteger = 19
 
-// counterValue converts a number, or a string that holds one. A number beyond doubles is infinite.
+// counterValue converts a number or a numeric string. A number beyond doubles is infinite.
 func counterValue(v value) (timeline.Number, bool) {
 	text := v.text
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number:
-	case jsonscan.String: // as Perfetto reads it: JSON allows neither a plus sign nor leading zeros, nor a point at an end
+	case jsonscan.String: // as Perfetto parses it; unlike JSON, with plus signs, leading zeros, and points at the ends
 		if len(bytes.Trim(text, "+-.0123456789eE")) > 0 {
 			return timeline.Number{}, false
 		}
@@ -182,8 +182,8 @@ func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey,
 	return rd.b.Add(out)
 }
 
-// memoryDump adds the totals of a v and its top-level allocators (section 17), as counters below one track of the process. All
-// its numbers are hexadecimal text.
+// memoryDump adds the totals of a v and its top-level allocators (section 17) as counters below one track of the
+// process. All its numbers are hexadecimal strings.
 func (rd *reader) memoryDump() error {
 	args := rd.ev.get(fieldArgs)
 	d := dumpReader{rd: rd, process: rd.process()}
@@ -203,11 +203,11 @@ func (rd *reader) memoryDump() error {
 	return rd.dumpInstant(&d)
 }
 
-// dumpInstant adds an instant of the process that says which dump was made, and how detailed it is.
+// dumpInstant adds an instant of the process with the level of detail of the dump.
 func (rd *reader) dumpInstant(d *dumpReader) error {
-	rd.Reset() // nothing of args is kept, should they be encoded
+	rd.Reset() // drops args that were encoded
 	if len(d.level) > 0 {
-		rd.ownKey("level_of_detail")
+		rd.weftKey("level_of_detail")
 		rd.Enc.String(d.level)
 	}
 	return rd.other(rd.roleTrack(d.process, timeline.RoleOther))
@@ -219,14 +219,14 @@ type dumpReader struct {
 	process timeline.TrackID
 	level   []byte // level_of_detail
 	values  int
-	dropped bool // a value has no counter
+	dropped bool // a value was dropped
 	err     error
 }
 
-// members calls member for each member of the object that follows; any other value is dropped.
+// members calls member for each member of the next object; it drops any other value.
 func (d *dumpReader) members(member func(key []byte)) {
 	s := &d.rd.sub
-	if kind, _ := peekKind(s); kind != jsonscan.Object {
+	if !startsObject(s) {
 		s.Skip()
 		d.dropped = true
 		return
@@ -235,20 +235,6 @@ func (d *dumpReader) members(member func(key []byte)) {
 	for key, ok := s.Key(); ok && d.err == nil; key, ok = s.Key() {
 		member(key)
 	}
-}
-
-// peekKind tells containers from other values without reading.
-func peekKind(s *jsonscan.Scanner) (jsonscan.Kind, bool) {
-	w := bytes.TrimLeft(s.Window(), " \t\r\n")
-	switch {
-	case len(w) == 0:
-		return jsonscan.Invalid, false
-	case w[0] == '{':
-		return jsonscan.Object, true
-	case w[0] == '[':
-		return jsonscan.Array, true
-	}
-	return jsonscan.String, true
 }
 
 // top reads a member of args.
@@ -288,7 +274,7 @@ func (d *dumpReader) total(key []byte) {
 	d.add(value{kind, text}, units)
 }
 
-// allocator reads one allocator. Those with a slash are parts of others.
+// allocator reads one allocator. Allocators with a slash are parts of others.
 func (d *dumpReader) allocator(name []byte) {
 	if bytes.IndexByte(name, '/') >= 0 {
 		d.rd.sub.Skip()

@@ -7,9 +7,10 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
-// document reads the input from its first byte to its last (section 2).
+// document reads the whole input (section 2).
 func (rd *reader) document() error {
 	c, err := rd.doc.Begin()
 	switch {
@@ -20,7 +21,7 @@ func (rd *reader) document() error {
 	case c == '{':
 		err = rd.object()
 	default:
-		err = rd.failed(fmt.Errorf("no Chrome JSON trace: found %q instead of an array or object", c))
+		err = rd.failed(fmt.Errorf("not a Chrome JSON trace: found %q instead of an array or object", c))
 	}
 	if err != nil {
 		return err
@@ -28,23 +29,23 @@ func (rd *reader) document() error {
 	return rd.doc.Trailing()
 }
 
-// eventArray reads the array form. An array without a single event is some other JSON; an empty one is a trace, as are
-// empty objects and events that cannot be parsed.
+// eventArray reads the array form. A non-empty array without a single event is other JSON; empty arrays, empty objects
+// and malformed events are a trace.
 func (rd *reader) eventArray() error {
 	before := rd.otherElements()
 	err := rd.events()
 	if err != nil && err != jsondoc.ErrEnded || rd.index == 0 || rd.otherElements()-before != uint64(rd.index) {
 		return err
 	}
-	return rd.failed(fmt.Errorf("no Chrome JSON trace: an array of %d elements, none of which is an event", rd.index))
+	return rd.failed(fmt.Errorf("not a Chrome JSON trace: an array of %d elements without events", rd.index))
 }
 
-// otherElements returns the number of elements of the list that are not events.
+// otherElements returns the number of list elements that are not events.
 func (rd *reader) otherElements() uint64 {
 	return rd.log.Count(problem.JSONNotAnEvent) + rd.log.Count(problem.EventMissingPhase)
 }
 
-// maxKeysNamed is the number of keys that the message about an unknown format names, maxKeyNamed their length.
+// maxKeysNamed and maxKeyNamed limit the keys, and their length, in the message about an unknown format.
 const (
 	maxKeysNamed = 20
 	maxKeyNamed  = 40
@@ -52,13 +53,13 @@ const (
 
 // object reads the object form. An object without traceEvents is not a trace, even if it is truncated.
 func (rd *reader) object() error {
-	var seen []string
+	var keys []string
 	err := rd.doc.Members(func(key []byte, c byte) error {
 		if string(key) == "traceEvents" {
 			rd.found = true
 		}
-		if len(seen) < maxKeysNamed {
-			seen = append(seen, string(key[:min(len(key), maxKeyNamed)]))
+		if len(keys) < maxKeysNamed {
+			keys = append(keys, string(key[:min(len(key), maxKeyNamed)]))
 		}
 		return rd.member(string(key), c)
 	})
@@ -68,10 +69,10 @@ func (rd *reader) object() error {
 	case rd.doc.Malformed() != nil:
 		return rd.doc.Malformed()
 	}
-	return fmt.Errorf("byte %d: no Chrome JSON trace: no traceEvents among its keys %q", rd.S.Offset(), seen)
+	return fmt.Errorf("byte %d: not a Chrome JSON trace: no traceEvents among its keys %q", rd.S.Offset(), keys)
 }
 
-// member reads one member of the object form (section 4), whose value begins with c.
+// member reads a member of the object form (section 4), whose value starts with c.
 func (rd *reader) member(key string, c byte) error {
 	switch key {
 	case "traceEvents":
@@ -106,18 +107,15 @@ func (rd *reader) traceEvents(c byte) error {
 	if c == '[' {
 		return rd.events()
 	}
-	kind, _, err := rd.value(maxAttribute)
+	kind, _, err := rd.value(readers.MaxAttribute)
 	if err != nil || kind == jsonscan.Null {
 		return err
 	}
 	return rd.failed(errors.New("traceEvents is not an array"))
 }
 
-// maxAttribute is the length up to which the text of a value becomes an attribute (section 4).
-const maxAttribute = 16 << 10
-
-// value reads one value outside the events. If its text is longer than limit, or it is malformed, the kind is Invalid.
-// The text is valid until the scanner is used again.
+// value reads a value outside the events. The kind is Invalid if the value is longer than limit or malformed. The text
+// is valid until the scanner is used again.
 func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 	for {
 		if _, err := rd.doc.Peek(); err != nil {
@@ -139,10 +137,10 @@ func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 	}
 }
 
-// attribute reads a value and makes it an attribute of the trace (section 4).
+// attribute reads a value into an attribute of the trace (section 4).
 func (rd *reader) attribute(name string) error {
 	at := rd.position()
-	kind, text, err := rd.value(maxAttribute)
+	kind, text, err := rd.value(readers.MaxAttribute)
 	if err != nil {
 		return err
 	}

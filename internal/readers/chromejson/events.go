@@ -1,6 +1,7 @@
 package chromejson
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -9,18 +10,18 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// errTooManyEvents is the limit of the event indexes of a timeline.
+// errTooManyEvents reports more events than a timeline can number.
 var errTooManyEvents = errors.New("more than 4294967295 events")
 
-// cancelInterval is the number of events between checks of the context; inputs check it too.
+// cancelInterval is the number of events between checks of the context; inputs also check it.
 const cancelInterval = 4096
 
-// events reads the event list; the scanner is at its bracket.
+// events reads the event list, starting at its bracket.
 func (rd *reader) events() error {
 	rd.inEvents = true
 	defer func() { rd.inEvents = false }()
 	rd.S.Advance(1)
-	rd.blocksFrom = rd.S.Offset() + int64(rd.opts.blockSize()/warmUp)
+	rd.blocksFrom = rd.S.Offset() + int64(cmp.Or(rd.opts.block, blockSize)/warmUp)
 	after := byte('[')
 	for {
 		c, err := rd.S.Peek()
@@ -42,7 +43,7 @@ func (rd *reader) events() error {
 			rd.S.Advance(1)
 			return nil
 		case '{':
-			if after == '{' { // two events without a comma between
+			if after == '{' { // two events without a comma in between
 				rd.doc.Comma(rd.position())
 			}
 			if after == ',' && rd.mayUseBlocks() {
@@ -71,8 +72,8 @@ func (rd *reader) events() error {
 	}
 }
 
-// element reads one event; the scanner is at its bracket. A truncated event is dropped whole: a shortened number would
-// parse, but be wrong.
+// element reads one event, starting at its bracket. It drops a truncated event as a whole, because a shortened number
+// could be read as a wrong one.
 func (rd *reader) element() error {
 	if !rd.mayReparse() && rd.lineIsTruncated() {
 		return rd.resync()

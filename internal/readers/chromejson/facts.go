@@ -5,22 +5,23 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// An object or list beside the events is split up to these limits: levels, values, and bytes of all keys and values. A
-// larger one is a single attribute, its JSON text.
+// An object or list outside the events is split into attributes up to these limits: levels, values, and bytes of all
+// keys and values. A larger one becomes a single attribute, its JSON text.
 const (
 	maxFactDepth = 8
 	maxFacts     = 256
 	maxFactBytes = 64 << 10
 )
 
-// facts reads an object or list beside the events and makes the values in it attributes of the trace, named by their
-// paths (section 4). It is skipped if its text is too long for an attribute.
+// facts reads an object or list outside the events and turns its values into attributes of the trace, named by their
+// paths (section 4). It skips texts that are too long for an attribute.
 func (rd *reader) facts(key string) error {
 	at := rd.position()
-	kind, text, err := rd.value(maxAttribute)
+	kind, text, err := rd.value(readers.MaxAttribute)
 	if err != nil {
 		return err
 	}
@@ -54,10 +55,10 @@ type factReader struct {
 	all    []timeline.Attribute
 	seen   map[string]bool
 	size   int
-	failed bool // too large, or a path occurs twice
+	failed bool // too large, or a duplicate path
 }
 
-// members reads the members of the object or list at a path, whose bracket was read.
+// members reads the members of the object or list at a path, after its bracket.
 func (f *factReader) members(path string, kind jsonscan.Kind, depth int) {
 	if depth > maxFactDepth {
 		f.failed = true

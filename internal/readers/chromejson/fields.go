@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// field is a member of an event that the format knows (section 5).
+// field is a known member of an event (section 5).
 type field uint8
 
 const (
@@ -45,90 +45,60 @@ const (
 	fieldTidelta
 	numFields
 
-	// The members of id2 are kept like fields of the event.
+	// The members of id2 are stored like fields of the event.
 	fieldID2Local  = numFields
 	fieldID2Global = numFields + 1
 )
 
-// fieldOf returns the field of a key.
-func fieldOf(key []byte) field {
-	switch string(key) {
-	case "args":
-		return fieldArgs
-	case "cat":
-		return fieldCat
-	case "dur":
-		return fieldDur
-	case "name":
-		return fieldName
-	case "ph":
-		return fieldPh
-	case "pid":
-		return fieldPid
-	case "tid":
-		return fieldTid
-	case "ts":
-		return fieldTs
-	case "tts":
-		return fieldTts
-	case "tdur":
-		return fieldTdur
-	case "id":
-		return fieldID
-	case "id2":
-		return fieldID2
-	case "s":
-		return fieldS
-	case "bp":
-		return fieldBp
-	case "scope":
-		return fieldScope
-	case "bind_id":
-		return fieldBindID
-	case "flow_in":
-		return fieldFlowIn
-	case "flow_out":
-		return fieldFlowOut
-	case "sf":
-		return fieldSf
-	case "esf":
-		return fieldEsf
-	case "stack":
-		return fieldStack
-	case "estack":
-		return fieldEstack
-	case "cname":
-		return fieldCname
-	case "use_async_tts":
-		return fieldUseAsyncTts
-	case "ticount":
-		return fieldTicount
-	case "tidelta":
-		return fieldTidelta
-	}
-	return fieldUnknown
+var fields = map[string]field{
+	"args":          fieldArgs,
+	"cat":           fieldCat,
+	"dur":           fieldDur,
+	"name":          fieldName,
+	"ph":            fieldPh,
+	"pid":           fieldPid,
+	"tid":           fieldTid,
+	"ts":            fieldTs,
+	"tts":           fieldTts,
+	"tdur":          fieldTdur,
+	"id":            fieldID,
+	"id2":           fieldID2,
+	"s":             fieldS,
+	"bp":            fieldBp,
+	"scope":         fieldScope,
+	"bind_id":       fieldBindID,
+	"flow_in":       fieldFlowIn,
+	"flow_out":      fieldFlowOut,
+	"sf":            fieldSf,
+	"esf":           fieldEsf,
+	"stack":         fieldStack,
+	"estack":        fieldEstack,
+	"cname":         fieldCname,
+	"use_async_tts": fieldUseAsyncTts,
+	"ticount":       fieldTicount,
+	"tidelta":       fieldTidelta,
 }
 
-// value is a scanned value: decoded text of a string, otherwise the text as written.
+// value is a scanned value: the decoded text of a string, otherwise the text of the input.
 type value struct {
 	kind jsonscan.Kind
 	text []byte
 }
 
-// event is one event as scanned. Values stay text until they are used.
+// event is a scanned event. Values stay text until they are used.
 type event struct {
-	jsonscan.Members // with fields as numbers
+	jsonscan.Members // indexed by field
 
 	duplicates int
-	later      bool // args is not encoded yet
-	traced     bool // args may hold the id of a recorded stack
+	deferred   bool // args are not encoded yet
+	traced     bool // args may contain the id of a recorded stack
 	ph         byte // ASCII phases; 0 for any other
 	ts         timeline.Nanos
 }
 
 func (ev *event) has(f field) bool { return ev.Seen>>f&1 != 0 }
 
-// get returns the value of a field; the zero value if it is not there.
+// get returns the value of a field, or the zero value.
 func (ev *event) get(f field) value {
 	if !ev.has(f) {
 		return value{}
@@ -136,32 +106,31 @@ func (ev *event) get(f field) value {
 	return value{ev.Values[f].Kind, ev.Values[f].Text}
 }
 
-// eventScanner scans events. It is the part of a reader that does not depend on other events, so that several can run
-// in parallel.
+// eventScanner scans events. It is the part of a reader that does not depend on other events and can run in parallel.
 type eventScanner struct {
-	readers.ArgReader // with the scanner of the events
+	readers.ArgReader // with the scanner for events
 	ev                event
 	args              timeline.ArgFilter
-	tracing           bool         // ids of recorded stacks are of interest
-	odd               bool         // the event has a member that the format does not know
-	unknown           func([]byte) // called with keys that the format does not know
+	tracing           bool         // look for ids of recorded stacks
+	odd               bool         // the event has an unknown member
+	unknown           func([]byte) // receives unknown keys
 
-	dropped *jsonscan.KeyCache // of arguments that are not kept; nil: all are
+	dropped *jsonscan.KeyCache // of dropped arguments; nil: none are dropped
 }
 
-// otherFields are those whose values Members does not read.
+// otherFields are the fields whose values Members does not read.
 const otherFields = 1<<fieldArgs | 1<<fieldID2
 
-// scanEvent scans an event, from its bracket on, and encodes its arguments. The caller checks the scanner's Err.
+// scanEvent scans an event, starting at its bracket, and encodes its arguments. The caller checks the scanner's Err.
 func (es *eventScanner) scanEvent() {
 	s, ev := es.S, &es.ev
 	ev.Start()
-	ev.duplicates, ev.later, ev.traced = 0, false, false
+	ev.duplicates, ev.deferred, ev.traced = 0, false, false
 	es.Reset()
 	for n, key, ok := s.Members(&ev.Members, otherFields); ok; n, key, ok = s.Members(&ev.Members, otherFields) {
 		f := field(n)
 		if f == fieldUnknown {
-			if f = fieldOf(key); f == fieldUnknown {
+			if f = fields[string(key)]; f == fieldUnknown {
 				es.unknown(key)
 				s.Skip()
 				continue
@@ -175,7 +144,7 @@ func (es *eventScanner) scanEvent() {
 	}
 }
 
-// scanField scans the value of a field, whatever it is.
+// scanField scans the value of a field, of any kind.
 func (es *eventScanner) scanField(f field) {
 	ev := &es.ev
 	if ev.has(f) {
@@ -192,14 +161,14 @@ func (es *eventScanner) scanField(f field) {
 	}
 }
 
-// set reads the value of a field as it is.
+// set stores the unconverted value of a field.
 func (ev *event) set(f field, s *jsonscan.Scanner) {
 	kind, text := s.Scalar()
 	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}
 }
 
-// wordsToText makes fields that are bare words text (section 3). None of them is a number, so this makes no time
-// usable.
+// wordsToText turns fields that are bare words into strings (section 3). No word is a number, so no field becomes a
+// time.
 func (ev *event) wordsToText() {
 	for seen := ev.Seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
 		if v := &ev.Values[bits.TrailingZeros64(seen)]; v.Kind == jsonscan.Word {
@@ -208,7 +177,7 @@ func (ev *event) wordsToText() {
 	}
 }
 
-// scanID2 scans id2, whose members are ids of other number spaces.
+// scanID2 scans id2, whose members are ids in separate number spaces.
 func (es *eventScanner) scanID2() {
 	s, ev := es.S, &es.ev
 	ev.Seen &^= 1<<fieldID2Local | 1<<fieldID2Global
@@ -232,7 +201,7 @@ func (es *eventScanner) scanID2() {
 	}
 }
 
-// name returns the text of a field: numbers and bools become text, other values nothing.
+// name returns the text of a string, number or bool; nil for other values.
 func (v value) name() []byte {
 	switch v.kind {
 	case jsonscan.String, jsonscan.Integer, jsonscan.Number, jsonscan.Word, jsonscan.True, jsonscan.False:
@@ -241,7 +210,7 @@ func (v value) name() []byte {
 	return nil
 }
 
-// str returns the text of a string; nil for anything else.
+// str returns the text of a string; nil for other values.
 func (v value) str() []byte {
 	if v.kind == jsonscan.String {
 		return v.text
@@ -249,10 +218,10 @@ func (v value) str() []byte {
 	return nil
 }
 
-// isID reports whether the value can identify something: text or an integer.
+// isID reports whether the value is a possible id: a string or an integer.
 func (v value) isID() bool { return v.kind == jsonscan.String || v.kind == jsonscan.Integer }
 
-// nanos converts a field in microseconds, written as a number or as a string that holds one (section 6).
+// nanos converts a field in microseconds, a number or a numeric string (section 6).
 func (ev *event) nanos(f field) (timeline.Nanos, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer && v.Kind != jsonscan.Number && v.Kind != jsonscan.String {
@@ -262,7 +231,7 @@ func (ev *event) nanos(f field) (timeline.Nanos, bool) {
 	return timeline.Nanos(ns), ok && ns != math.MinInt64
 }
 
-// nanos is event.nanos for a value that is not a field.
+// nanos is event.nanos for other values.
 func (v value) nanos() (timeline.Nanos, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
@@ -272,7 +241,7 @@ func (v value) nanos() (timeline.Nanos, bool) {
 	return 0, false
 }
 
-// scanPhase sets the phase of the event; false if it has none. Only the first character counts.
+// scanPhase sets the phase of the event from the first character; false if the event has no phase.
 func (ev *event) scanPhase() bool {
 	ph := ev.get(fieldPh).str()
 	if len(ph) == 0 {
@@ -285,14 +254,14 @@ func (ev *event) scanPhase() bool {
 	return true
 }
 
-// letter returns the phase as text.
+// letter returns the first character of the phase.
 func (ev *event) letter() []byte {
 	ph := ev.get(fieldPh).str()
 	_, n := utf8.DecodeRune(ph)
 	return ph[:n]
 }
 
-// timestamp sets the time of the event; false if it is unusable, which is counted.
+// timestamp sets the time of the event. It counts an unusable one and returns false.
 func (rd *reader) timestamp() bool {
 	ev := &rd.ev
 	ts, ok := ev.nanos(fieldTs)
@@ -311,7 +280,7 @@ func (rd *reader) timestamp() bool {
 	return true
 }
 
-// duration returns the duration of the event; false if it is unusable, which is counted.
+// duration returns the duration of the event. It counts an unusable one and returns false.
 func (rd *reader) duration() (timeline.Nanos, bool) {
 	dur, ok := rd.ev.nanos(fieldDur)
 	if ok {
@@ -331,7 +300,7 @@ func (rd *reader) duration() (timeline.Nanos, bool) {
 // maxThreadTime is the largest usable thread time, 146 years; the sum of a time and a duration fits in Nanos.
 const maxThreadTime = math.MaxInt64 / 2
 
-// threadTime returns a thread time, NoTime if it is missing or was unusable and counted.
+// threadTime returns a thread time, or NoTime if it is missing or unusable. It counts unusable ones.
 func (rd *reader) threadTime(f field) timeline.Nanos {
 	if !rd.ev.has(f) {
 		return timeline.NoTime
@@ -344,7 +313,7 @@ func (rd *reader) threadTime(f field) timeline.Nanos {
 	return t
 }
 
-// addNanos adds two times; false if the sum does not fit, or is the last possible time, after which nothing can end.
+// addNanos adds two times; false if the sum overflows or is the last possible time, after which nothing can end.
 func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
 	sum := a + b
 	return sum, (sum > a) == (b > 0) && sum < math.MaxInt64

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FuzzRead holds that no input makes the reader or the passes after it panic or hang, that what is read does not depend
-// on how the input arrives, and that no event appears out of nothing.
+// FuzzRead checks that no input makes the reader or the passes after it panic or hang, that the result does not depend
+// on how the input arrives, and that no event is made up.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add([]byte(c.Input))

@@ -8,14 +8,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// idSlots is the number of threads and of processes that idCache remembers.
+// idSlots is the number of threads and of processes in an idCache.
 const idSlots = 256
 
-// idCache remembers the tracks of recent numeric ids: neighbouring events mostly belong to few threads.
+// idCache caches the tracks of recent numeric ids: most neighbouring events belong to a few threads.
 type idCache struct {
 	processes [idSlots]processSlot
 	threads   [idSlots]threadSlot
-	texts     map[timeline.TrackID]bool // processes and threads whose id is a text
+	texts     map[timeline.TrackID]bool // processes and threads with a text as id
 }
 
 // processSlot is a pid and its track; track 0 is an empty slot.
@@ -32,8 +32,8 @@ type threadSlot struct {
 
 func slotOf(num int64) int { return int(uint64(num) * 0x9e3779b97f4a7c15 >> 56) }
 
-// identifier converts a pid or tid: to a number, or to a text that names the process or thread. A missing id is zero or
-// the empty text (section 7). A number that is text is one beyond 64 bits.
+// identifier converts a pid or tid to a number, or to a text that identifies the process or thread. A missing id is
+// zero or the empty text (section 7). A number beyond 64 bits becomes text.
 func (v value) identifier() (num int64, text string) {
 	switch v.kind {
 	case jsonscan.Integer:
@@ -53,7 +53,7 @@ func (v value) identifier() (num int64, text string) {
 	return 0, ""
 }
 
-// number converts a field that is an integer; false if it is not one or is beyond 64 bits.
+// number converts an integer field; false for other values and beyond 64 bits.
 func (ev *event) number(f field) (int64, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer {
@@ -78,7 +78,7 @@ func (rd *reader) process() timeline.TrackID {
 		pid, text := rd.ev.get(fieldPid), ""
 		if num, text = pid.identifier(); text != "" {
 			process := rd.newProcess(timeline.ProcessKey{Text: text, IsNumber: pid.isNumber()})
-			rd.noteText(process, pid)
+			rd.countTextID(process, pid)
 			return process
 		}
 	}
@@ -89,15 +89,15 @@ func (rd *reader) process() timeline.TrackID {
 	return slot.track
 }
 
-// newProcess returns the track of a process, which may be new, and notes its first position.
+// newProcess returns the track of a possibly new process and records its first position.
 func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
 	process := rd.b.Process(key)
 	rd.b.NoteProcess(process, rd.position())
 	return process
 }
 
-// noteText counts a process or thread whose id is a text, once.
-func (rd *reader) noteText(track timeline.TrackID, id value) {
+// countTextID counts a process or thread with a text as id, once.
+func (rd *reader) countTextID(track timeline.TrackID, id value) {
 	if id.isNumber() || rd.ids.texts[track] {
 		return
 	}
@@ -108,7 +108,7 @@ func (rd *reader) noteText(track timeline.TrackID, id value) {
 	rd.problem(problem.TextID, string(id.text))
 }
 
-// thread returns the track of the event's thread; without tid, the main thread's.
+// thread returns the track of the event's thread; without a tid, of the main thread.
 func (rd *reader) thread() timeline.TrackID {
 	process := rd.process()
 	tid, ok := rd.ev.number(fieldTid)
@@ -116,7 +116,7 @@ func (rd *reader) thread() timeline.TrackID {
 		id, text := rd.ev.get(fieldTid), ""
 		if tid, text = id.identifier(); text != "" {
 			thread := rd.b.Thread(process, timeline.ThreadKey{Text: text, IsNumber: id.isNumber()})
-			rd.noteText(thread, id)
+			rd.countTextID(thread, id)
 			return thread
 		}
 	}

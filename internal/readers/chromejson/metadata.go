@@ -8,10 +8,11 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// metadata holds what M events say where the last one by time counts, or all of them together.
+// metadata collects values of M events of which the last by time, or all together, count.
 type metadata struct {
 	labels map[timeline.TrackID]timedText
 	times  map[string]timeline.Nanos // of attributes and sort indexes
@@ -23,14 +24,10 @@ type timedText struct {
 	text string
 }
 
-func newMetadata() metadata {
-	return metadata{labels: map[timeline.TrackID]timedText{}, times: map[string]timeline.Nanos{}}
-}
-
-// maxMetadataTimes bounds the attributes for which the order by time is kept; beyond it file order counts.
+// maxMetadataTimes limits the attributes that are ordered by time; beyond it file order counts.
 const maxMetadataTimes = 100_000
 
-// latest reports whether no later event is about key.
+// latest reports whether no value of key has a later time.
 func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	last, ok := m.times[key]
 	if ok && ts < last {
@@ -42,8 +39,8 @@ func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	return true
 }
 
-// metadataEvent takes an M (section 14). Its time only decides which of several wins: a missing one is 0, and negative
-// times are valid. It creates no thread by itself, because a track without events does not show up.
+// metadataEvent reads an M (section 14). Its time only decides which of several counts: a missing one is 0, and
+// negative times are valid. It creates no thread, because viewers do not show a track without events.
 func (rd *reader) metadataEvent() error {
 	ev := &rd.ev
 	ev.ts = 0
@@ -99,7 +96,7 @@ func (rd *reader) metadataEvent() error {
 	return nil
 }
 
-// metadataMember returns a member of args: the last one of that name.
+// metadataMember returns the last member of args with a name.
 func (rd *reader) metadataMember(name string) (v value) {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object {
@@ -117,7 +114,7 @@ func (rd *reader) metadataMember(name string) (v value) {
 	return v
 }
 
-// metadataText returns a member that is text, a number or a bool; false if it is not, which is counted.
+// metadataText returns a member that is a string, number or bool. It counts others and returns false.
 func (rd *reader) metadataText(name string) ([]byte, bool) {
 	v := rd.metadataMember(name)
 	text := v.name()
@@ -128,8 +125,7 @@ func (rd *reader) metadataText(name string) ([]byte, bool) {
 	return text, true
 }
 
-// wholeNumber returns a number, or a string that holds one, rounded and clamped to the given bounds; false if it is
-// something else.
+// wholeNumber returns a number or numeric string, rounded and clamped to the given bounds; false for other values.
 func wholeNumber(v value, low, high int64) (int64, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
@@ -152,7 +148,7 @@ func (rd *reader) invalidMetadata(member string) {
 	rd.problem(problem.MetadataInvalid, string(clip(rd.ev.get(fieldName).name()))+": "+member)
 }
 
-// sortIndex sets the place of a process or thread among its siblings; clamped to what Perfetto can hold.
+// sortIndex sets the position of a process or thread among its siblings, clamped to Perfetto's range.
 func (rd *reader) sortIndex(track timeline.TrackID) {
 	n, ok := wholeNumber(rd.metadataMember("sort_index"), math.MinInt32, math.MaxInt32)
 	if !ok {
@@ -165,7 +161,7 @@ func (rd *reader) sortIndex(track timeline.TrackID) {
 	rd.b.SetSortIndex(track, int32(n))
 }
 
-// metadataAttribute makes any other M an attribute of the trace.
+// metadataAttribute turns any other M into an attribute of the trace.
 func (rd *reader) metadataAttribute(name string) {
 	v, member := rd.ev.get(fieldArgs), "args"
 	pid, pidText := rd.ev.get(fieldPid).identifier()
@@ -189,7 +185,7 @@ func (rd *reader) metadataAttribute(name string) {
 		return
 	}
 	text := v.text
-	if len(text) > maxAttribute {
+	if len(text) > readers.MaxAttribute {
 		rd.problem(problem.MetadataValueOmitted, key)
 		return
 	}
@@ -202,11 +198,11 @@ func (rd *reader) metadataAttribute(name string) {
 	}
 	rd.b.SetAttribute(key, string(rd.S.ValidText(text)))
 	if !rd.args.KeepsAll() {
-		rd.notes() // all arguments that are kept were counted when they were scanned
+		rd.notes() // kept arguments were counted when they were scanned
 	}
 }
 
-// bufferOverflowed marks the time from which on a process lost events.
+// bufferOverflowed marks the time at which a process started to lose events.
 func (rd *reader) bufferOverflowed() error {
 	rd.problem(problem.ProducerDataLoss, "trace_buffer_overflowed")
 	ts, ok := rd.metadataMember("overflowed_at_ts").nanos()

@@ -15,7 +15,7 @@ func (rd *reader) event() error {
 	if ev.duplicates > 0 {
 		rd.log.AddN(problem.JSONDuplicateKey, uint64(ev.duplicates), rd.position(), "in an event")
 	}
-	if ev.Seen == 0 && rd.emptyEvent() {
+	if ev.Seen == 0 && bytes.IndexByte(rd.S.Since(), '"') < 0 { // {}, without even an unknown member
 		rd.problem(problem.JSONEmptyEvent, "")
 		return nil
 	}
@@ -30,7 +30,7 @@ func (rd *reader) event() error {
 		return nil
 	}
 	if ev.ph != 'v' && ev.ph != 'P' {
-		rd.encodeWaiting()
+		rd.encodeDeferred()
 	}
 	added, err := rd.phase()
 	if err == nil && ev.Seen&bindFields != 0 {
@@ -39,8 +39,8 @@ func (rd *reader) event() error {
 	return err
 }
 
-// phase is the only switch on the phase (section 17, phase table). It reports whether it added an event that can be the
-// end of a flow.
+// phase is the only switch on the phase (section 17, phase table). It reports whether it added an event that can carry
+// an end of a flow.
 func (rd *reader) phase() (carrier bool, err error) {
 	switch rd.ev.ph {
 	case 'X':
@@ -69,7 +69,7 @@ func (rd *reader) phase() (carrier bool, err error) {
 	case 'p':
 		return false, rd.legacyAsync(timeline.Instant)
 	case 'T':
-		// With a duration and without an id it is a thread state. The duration alone says nothing: Node writes it on
+		// With a duration and without an id it is a thread state. The duration alone is not enough: Node writes it on
 		// every event (section 12).
 		if rd.ev.has(fieldDur) && !rd.ev.has(fieldID) && !rd.ev.has(fieldID2) {
 			return false, rd.threadState()
@@ -80,10 +80,10 @@ func (rd *reader) phase() (carrier bool, err error) {
 	case 'v':
 		return false, rd.memoryDump()
 	case 'V':
-		rd.ownProcess()
+		rd.weftProcess()
 		return false, rd.other(rd.roleTrack(0, timeline.RoleOther))
 	case 'c':
-		rd.ownProcess()
+		rd.weftProcess()
 		if err := rd.add(timeline.Instant, rd.roleTrack(0, timeline.RoleClockSync)); err != nil {
 			return false, err
 		}
@@ -97,12 +97,9 @@ func (rd *reader) phase() (carrier bool, err error) {
 	return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
 }
 
-// emptyEvent reports whether the event is {}, without even an unknown member.
-func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.S.Since(), '"') < 0 }
-
-// prepare sets what all events have in common.
+// prepare sets what all events share.
 func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
-	// Field by field: a composite literal would be built elsewhere and copied.
+	// Field by field: the compiler builds a composite literal elsewhere and copies it.
 	out := &rd.out
 	*out = timeline.Event{}
 	out.Kind, out.Track = kind, track
@@ -112,11 +109,13 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 	return out
 }
 
-// send adds what prepare began, with the arguments and what weft adds to all kinds of events.
+// send adds the prepared event, with its arguments and weft's additions to all kinds of events.
 func (rd *reader) send() error {
 	ev := &rd.ev
 	if ev.Seen&(1<<fieldCname|instructionFields) != 0 {
-		rd.rareFields()
+		rd.instructionCount("ticount", ev.get(fieldTicount))
+		rd.instructionCount("tidelta", ev.get(fieldTidelta))
+		rd.weftValue("cname", ev.get(fieldCname))
 	}
 	rd.out.Args = rd.encoded()
 	if err := rd.b.Add(&rd.out); err != nil {
@@ -125,27 +124,19 @@ func (rd *reader) send() error {
 	return rd.clues.Event(&rd.out)
 }
 
-// add adds an event of the given kind with its arguments.
+// add adds an event with its arguments.
 func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
 	rd.prepare(kind, track)
 	return rd.send()
 }
 
-// instructionFields become arguments beside the members of args, which may have the same names.
+// instructionFields become arguments next to the members of args, which may have the same names.
 const instructionFields = 1<<fieldTicount | 1<<fieldTidelta
-
-// rareFields adds the fields that have no place in Perfetto (section 5).
-func (rd *reader) rareFields() {
-	ev := &rd.ev
-	rd.instructionCount("ticount", ev.get(fieldTicount))
-	rd.instructionCount("tidelta", ev.get(fieldTidelta))
-	rd.ownValue("cname", ev.get(fieldCname))
-}
 
 // instructionCount adds a count of retired instructions as an argument.
 func (rd *reader) instructionCount(name string, v value) {
 	if v.kind == jsonscan.Integer && rd.args.KeepsText(name) {
-		rd.closeOwn()
+		rd.closeWeft()
 		rd.Enc.Key([]byte(name))
 		rd.EncodeInteger(v.text)
 	}
@@ -170,21 +161,21 @@ func (rd *reader) complete() (bool, error) {
 	if producers.IsGPUWork(out.Category) {
 		rd.b.SetStream(out.Track)
 	}
-	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
-	if at == timeline.NoTime && used != timeline.NoTime {
-		// Perfetto's thread time is a point in time; a duration alone has no place there.
-		rd.ownKey("tdur")
-		rd.Enc.Int(int64(used))
-		used = timeline.NoTime
+	cpuStart, cpuDur := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
+	if cpuStart == timeline.NoTime && cpuDur != timeline.NoTime {
+		// Perfetto's thread time is a point in time and cannot represent a duration alone.
+		rd.weftKey("tdur")
+		rd.Enc.Int(int64(cpuDur))
+		cpuDur = timeline.NoTime
 	}
-	out.ThreadTS, out.ThreadDur = timeline.NewCPUTime(at), timeline.NewCPUTime(used)
+	out.ThreadTS, out.ThreadDur = timeline.NewCPUTime(cpuStart), timeline.NewCPUTime(cpuDur)
 	out.Callstack = rd.callstack(fieldSf, fieldStack)
 	rd.endStackOfComplete()
-	rd.sampling()
+	rd.setSampling()
 	return true, rd.send()
 }
 
-// markTask marks a slice that is a task.
+// markTask sets whether a slice is a task.
 func markTask(out *timeline.Event) {
 	out.Task, out.LoopTask = producers.IsTask(out.Name), producers.IsLoopTask(out.Name)
 }
@@ -204,7 +195,7 @@ func (rd *reader) threadEvent(kind timeline.Kind) error {
 	} else {
 		out.Callstack = rd.callstack(fieldSf, fieldStack)
 	}
-	rd.sampling()
+	rd.setSampling()
 	return rd.send()
 }
 
@@ -230,15 +221,15 @@ func (rd *reader) instant() error {
 		}
 		rd.prepare(timeline.Instant, rd.b.ProcessInstants(rd.process()))
 		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
-		rd.sampling()
-		rd.shownElsewhere()
+		rd.setSampling()
+		rd.setThread()
 		return rd.send()
 	case 'g':
 		rd.prepare(timeline.Instant, rd.b.GlobalInstants())
 		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
-		rd.sampling()
-		rd.shownElsewhere()
-		rd.ownProcess()
+		rd.setSampling()
+		rd.setThread()
+		rd.weftProcess()
 		return rd.send()
 	default:
 		rd.problem(problem.InstantUnknownScope, string(clip(scope.text)))
@@ -246,19 +237,19 @@ func (rd *reader) instant() error {
 	return rd.threadEvent(timeline.Instant)
 }
 
-// ownProcess adds the process and thread of an event that is on a track of the whole trace.
-func (rd *reader) ownProcess() {
-	rd.ownID("pid", fieldPid)
-	rd.ownID("tid", fieldTid)
+// weftProcess adds the process and thread of an event on a track of the whole trace.
+func (rd *reader) weftProcess() {
+	rd.weftID("pid", fieldPid)
+	rd.weftID("tid", fieldTid)
 }
 
-// ownID adds a process or thread id that is not 0 as an argument.
-func (rd *reader) ownID(name string, f field) {
+// weftID adds a nonzero process or thread id as an argument.
+func (rd *reader) weftID(name string, f field) {
 	v := rd.ev.get(f)
 	if v.kind == jsonscan.Integer && string(v.text) == "0" {
 		return
 	}
-	rd.ownValue(name, v)
+	rd.weftValue(name, v)
 }
 
 // threadState adds a T that is a thread state (section 17).
@@ -272,41 +263,41 @@ func (rd *reader) threadState() error {
 	return rd.send()
 }
 
-// other adds an event without a place in the model as an instant, with its phase, id, duration and stack.
+// other adds an event that the model cannot represent as an instant, with its phase, id, duration and stack.
 func (rd *reader) other(track timeline.TrackID) error {
 	return rd.otherWithStack(track, rd.callstack(fieldSf, fieldStack))
 }
 
 func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.CallstackID) error {
 	rd.prepare(timeline.Instant, track).Callstack = stack
-	rd.ownKey("ph")
+	rd.weftKey("ph")
 	rd.Enc.String(rd.ev.letter())
 	if id, kind, ok := rd.ev.id(); ok {
-		rd.ownEventID(id, kind)
-		rd.ownValue("scope", rd.ev.get(fieldScope))
+		rd.weftEventID(id, kind)
+		rd.weftValue("scope", rd.ev.get(fieldScope))
 		if kind == timeline.AsyncPlain && rd.ev.has(fieldID2) {
 			rd.secondID()
 		}
 	} else if rd.ev.has(fieldID2) {
 		rd.secondID()
 	}
-	rd.ownTime("dur", fieldDur)
-	rd.ownTime("tts", fieldTts)
+	rd.weftTime("dur", fieldDur)
+	rd.weftTime("tts", fieldTts)
 	return rd.send()
 }
 
-// ownEventID adds an id as the event has it: id, or a member of id2.
-func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
+// weftEventID adds an unchanged id: id, or a member of id2.
+func (rd *reader) weftEventID(id value, kind timeline.AsyncIDKind) {
 	if _, fits := jsonscan.Int64(id.text); id.kind == jsonscan.Integer && !fits {
 		if _, fits = jsonscan.Uint64(id.text); !fits {
-			id.kind = jsonscan.String // no number could hold it as it is written
+			id.kind = jsonscan.String // too large for a number
 		}
 	}
 	if kind == timeline.AsyncPlain {
-		rd.ownValue("id", id)
+		rd.weftValue("id", id)
 		return
 	}
-	rd.ownKey("id2")
+	rd.weftKey("id2")
 	rd.Enc.BeginDict()
 	if kind == timeline.AsyncLocal {
 		rd.Enc.Key([]byte("local"))
@@ -317,31 +308,30 @@ func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
 	rd.Enc.EndDict()
 }
 
-// secondID adds the part of id2 that is not used: with two ids it is unknown which one is meant, and without a member
-// id2 means nothing.
+// secondID adds the unused part of id2: with two ids the meaning is unknown, and without a member id2 has none.
 func (rd *reader) secondID() {
 	if id := rd.ev.get(fieldID2Global); id.isID() {
-		rd.ownEventID(id, timeline.AsyncGlobal)
+		rd.weftEventID(id, timeline.AsyncGlobal)
 		return
 	}
 	if id := rd.ev.get(fieldID2Local); id.isID() {
-		rd.ownEventID(id, timeline.AsyncLocal)
+		rd.weftEventID(id, timeline.AsyncLocal)
 		return
 	}
-	rd.ownKey("id2")
+	rd.weftKey("id2")
 	rd.Enc.String([]byte("{}"))
 }
 
-// ownTime adds a time that is not 0 as an argument. (Node writes dur and tts on everything.)
-func (rd *reader) ownTime(name string, f field) {
+// weftTime adds a nonzero time as an argument. (Node writes dur and tts on everything.)
+func (rd *reader) weftTime(name string, f field) {
 	if t, ok := rd.ev.get(f).nanos(); ok && t != 0 {
-		rd.ownKey(name)
+		rd.weftKey(name)
 		rd.Enc.Int(int64(t))
 	}
 }
 
-// objectEvent adds an N, O or D: the life and the snapshots of an object. Scope and id tell objects apart, in a process
-// or, if the id is global, in all of them (section 17).
+// objectEvent adds an N, O or D: the life and the snapshots of an object. Scope and id distinguish objects within a
+// process or, if the id is global, in the whole trace (section 17).
 func (rd *reader) objectEvent() error {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -363,7 +353,7 @@ func (rd *reader) objectEvent() error {
 		out.Kind = timeline.Begin
 	case 'D':
 		out.Kind, out.KeepEnd = timeline.End, true
-		rd.writtenBy()
+		rd.setWriter()
 	case 'O':
 		if rd.isScreenshot() {
 			rd.screenshot()
@@ -375,16 +365,16 @@ func (rd *reader) objectEvent() error {
 	if out.Screenshot == nil {
 		out.Name = rd.buf
 	}
-	rd.ownEventID(id, timeline.AsyncPlain) // the track's parent says whether it is global
-	rd.ownValue("scope", ev.get(fieldScope))
+	rd.weftEventID(id, timeline.AsyncPlain) // the track's parent shows whether it is global
+	rd.weftValue("scope", ev.get(fieldScope))
 	if kind == timeline.AsyncPlain && ev.has(fieldID2) {
 		rd.secondID()
 	}
 	return rd.send()
 }
 
-// objectsTrack returns the track of the objects of a class and scope. Tracks of one class have one name, so viewers
-// show them as one.
+// objectsTrack returns the track of the objects of a class and scope. Tracks of one class share a name, so viewers show
+// them as one.
 func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
 	key := objectsKey{parent, class, scope}
 	id, ok := rd.objects[key]
@@ -401,7 +391,7 @@ type objectsKey struct {
 	class, scope string
 }
 
-// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot, otherwise class.
+// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot, or class.
 func (rd *reader) baseType(class []byte) []byte {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object || !bytes.Contains(args.text, []byte(`"base_type"`)) {
@@ -410,14 +400,14 @@ func (rd *reader) baseType(class []byte) []byte {
 	s := &rd.sub
 	s.Reset(args.text)
 	s.Value()
-	if !goTo(s, "snapshot") {
+	if !seekMember(s, "snapshot") {
 		return class
 	}
-	if kind, _ := peekKind(s); kind != jsonscan.Object {
+	if !startsObject(s) {
 		return class
 	}
 	s.Value()
-	if !goTo(s, "base_type") {
+	if !seekMember(s, "base_type") {
 		return class
 	}
 	if kind, text := s.Scalar(); kind == jsonscan.String && len(text) > 0 {
@@ -426,8 +416,13 @@ func (rd *reader) baseType(class []byte) []byte {
 	return class
 }
 
-// goTo moves s to the value of a member of its current object; false if it has no such member.
-func goTo(s *jsonscan.Scanner, name string) bool {
+// startsObject reports whether the next value of s is an object.
+func startsObject(s *jsonscan.Scanner) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(s.Window(), " \t\r\n"), []byte("{"))
+}
+
+// seekMember moves s to the value of a member of its current object; false if the object lacks it.
+func seekMember(s *jsonscan.Scanner, name string) bool {
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		if string(key) == name {
 			return true
@@ -437,12 +432,12 @@ func goTo(s *jsonscan.Scanner, name string) bool {
 	return false
 }
 
-// unpackSnapshot encodes the arguments of an O again, with the members of snapshot in its place.
+// unpackSnapshot encodes the arguments of an O again, with snapshot replaced by its members.
 func (rd *reader) unpackSnapshot() {
 	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.KeepsNone() {
 		return
 	}
-	rd.encodeLater(func(jsonscan.Kind, []byte) {
+	rd.encodeAgain(func(jsonscan.Kind, []byte) {
 		for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
 			if !rd.args.Keeps(key) {
 				rd.S.Skip()
@@ -463,7 +458,7 @@ func (rd *reader) unpackSnapshot() {
 	})
 }
 
-// syncLink says which moment a clock sync is, by the id that others have for it too.
+// syncLink adds a link from a clock sync to the moment with its id in other inputs.
 func (rd *reader) syncLink() error {
 	if rd.b.Observer() == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collectProfile hands an event to the Assembler if it is a piece of a profile (profile-calls.md 2). The profile gets
-// all of a piece; the event of a head is kept as well.
-func (rd *reader) collectProfile(name string) (taken bool) {
+// collectProfile passes a piece of a profile to the Assembler (profile-calls.md 2). It reports whether the profile
+// contains all of the event; heads contain more.
+func (rd *reader) collectProfile(name string) (complete bool) {
 	if rd.opts.Profiles == nil || !v8profile.IsEventName(name) {
 		return false
 	}
@@ -23,19 +23,19 @@ func (rd *reader) collectProfile(name string) (taken bool) {
 	if args := rd.ev.get(fieldArgs); args.kind == jsonscan.Object {
 		ev.Args = args.text
 	}
-	taken = rd.opts.Profiles.Add(name, &ev)
+	complete = rd.opts.Profiles.Add(name, &ev)
 	rd.b.SetAside(rd.opts.Profiles.Held())
-	return taken
+	return complete
 }
 
-// isWholeProfile reports whether the event is a whole profile as old versions of Chrome wrote it, and was collected.
+// isWholeProfile reports whether the event is a whole profile of an old version of Chrome, and collects it.
 func (rd *reader) isWholeProfile() bool {
 	name := rd.ev.get(fieldName).text
 	return string(name) == v8profile.WholeName && rd.collectProfile(v8profile.WholeName)
 }
 
-// sampling notes of the prepared event what the calls of its thread depend on (profile-calls.md 5).
-func (rd *reader) sampling() {
+// setSampling records in the prepared event what the calls of its thread depend on (profile-calls.md 5).
+func (rd *reader) setSampling() {
 	if rd.opts.Profiles == nil {
 		return
 	}
@@ -46,7 +46,7 @@ func (rd *reader) sampling() {
 	s.Skip = rd.ev.ph == 'I' && s.TraceID == 0
 }
 
-// traceID returns the id of the recorded stack of the current event, 0 if it has none.
+// traceID returns the id of the recorded stack of the current event, or 0.
 func (rd *reader) traceID() uint64 {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object {
@@ -56,18 +56,18 @@ func (rd *reader) traceID() uint64 {
 	return ids.ID()
 }
 
-// holdsTraceID reports whether the text of args may hold the id of a recorded stack.
+// holdsTraceID reports whether the text of args may contain the id of a recorded stack.
 func holdsTraceID(args []byte) bool { return bytes.Contains(args, []byte(v8profile.TraceIDKey)) }
 
-// shownElsewhere notes that the prepared instant belongs to its thread, though it is on another track.
-func (rd *reader) shownElsewhere() {
+// setThread records the thread of the prepared instant, which is on another track.
+func (rd *reader) setThread() {
 	if rd.ev.has(fieldTid) {
 		rd.out.Sampling.Thread = rd.thread()
 	}
 }
 
-// writtenBy notes which thread wrote the prepared event, which is not on that thread's track.
-func (rd *reader) writtenBy() {
+// setWriter records which thread wrote the prepared event, which is not on that thread's track.
+func (rd *reader) setWriter() {
 	if rd.ev.has(fieldTid) {
 		rd.out.Sampling = timeline.Sampling{Thread: rd.thread(), Skip: true}
 	}

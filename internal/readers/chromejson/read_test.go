@@ -22,7 +22,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A list of n events, one a line, each as fn writes it.
+// list is a list of n events from fn, one per line.
 func list(n int, fn func(i int) string) string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -37,7 +37,7 @@ func list(n int, fn func(i int) string) string {
 }
 
 func TestLargeMetadata(t *testing.T) {
-	large := strings.Repeat("x", maxAttribute+1)
+	large := strings.Repeat("x", readers.MaxAttribute+1)
 	input := `{"metadata":{"text":"` + large + `","list":["` + large + `"],"fits":"` + large[2:] + `","after":1},"top":"` + large + `",
 		"traceEvents":[{"ph":"M","name":"m","pid":1,"args":{"x":"` + large + `"}}]}`
 	for _, window := range []int{16, 1 << 20} {
@@ -72,7 +72,7 @@ func TestDeepArgs(t *testing.T) {
 	}
 }
 
-// What is nested too deep is kept as JSON if it is that, and else as a string.
+// Values nested too deep are kept as JSON if valid, otherwise as a string.
 func TestDeepArgsAreJSONOrText(t *testing.T) {
 	for deep, want := range map[string]timeline.ArgKind{
 		`{"k":["\u00e4"]}`: timeline.ArgJSON,
@@ -110,7 +110,7 @@ func TestDeepArgsAreJSONOrText(t *testing.T) {
 	}
 }
 
-// Whatever was cut off at the end, the complete events are used and nothing else changes.
+// Wherever the input is truncated, the complete events are used and nothing else changes.
 func TestCutAnywhere(t *testing.T) {
 	input := list(6, func(i int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"größe %d","ts":%d,"dur":5,"pid":1,"args":{"a":[1,"\ud83e\udd14"],"b":{}}}`, i, i*10)
@@ -132,7 +132,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// Looking for the next event takes time in proportion to the input, whatever is nested in what.
+// Searching for the next event takes time proportional to the input, whatever its nesting.
 func TestResyncIsLinear(t *testing.T) {
 	for name, broken := range map[string]string{
 		"open objects":  strings.Repeat(`{"a":`, 300_000) + `]`,
@@ -156,7 +156,7 @@ func TestResyncIsLinear(t *testing.T) {
 	}
 }
 
-// An event whose bracket is missing does not take all that follow it into the window.
+// An event without its closing bracket does not pull all following events into the window.
 func TestMissingBracketInLargeInput(t *testing.T) {
 	event := `{"ph":"i","name":"` + strings.Repeat("n", 1000) + `","pid":1,"ts":1}`
 	const n = 20 * suspicious / 16 / 1000
@@ -170,7 +170,7 @@ func TestMissingBracketInLargeInput(t *testing.T) {
 	}
 }
 
-// However many events are cut inside brackets, the lines after them are read, and it takes no more than linear time.
+// However many events are truncated inside brackets, the lines after them are read, in linear time.
 func TestOpenBracketsOnLines(t *testing.T) {
 	const n = 30_000
 	cut := `{"ph":"i","name":"cut","pid":1,"ts":1,"args":` + strings.Repeat(`{"a":`, 12) + `[1,2`
@@ -195,7 +195,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 	}
 }
 
-// Arguments of many megabytes pass, and unused members need no window at all.
+// Arguments of many megabytes are read, and unused members need no window at all.
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 200_000)
 	input := `{"unwanted":["` + large + `"],"traceEvents":[{"ph":"X","name":"x","pid":1,"ts":0,"dur":1,"args":{"picture":"` + large + `"}}]}`
@@ -260,7 +260,7 @@ func (c *cancelAfter) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// otherFormats matches the damaged recordings in other formats than Chrome's.
+// otherFormats matches damaged recordings in formats other than Chrome's.
 var otherFormats = regexp.MustCompile(`cut60pct-(ff|selfprof|cdp)-`)
 
 // recordings returns the recordings of Chrome and Node in some folders.
@@ -269,7 +269,7 @@ func recordings(tb testing.TB, folders ...string) []recording.File {
 	return slices.DeleteFunc(recording.In(tb, folders...), func(f recording.File) bool { return otherFormats.MatchString(f.Name) })
 }
 
-// Real files give the same through any window, and as many records as their events promise.
+// Recordings give the same result through any window, and the expected number of records.
 func TestRecordings(t *testing.T) {
 	for _, f := range recordings(t, "chrome", "node", "damaged", "pytorch") {
 		t.Run(f.Name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// Without arguments there are the same events.
+// Without arguments the events are the same.
 func TestNoArgsKeepsEvents(t *testing.T) {
 	for _, f := range recordings(t, "node", "damaged") {
 		data := recording.Read(t, f.Path)

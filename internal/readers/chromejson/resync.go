@@ -11,37 +11,37 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// After an event that cannot be parsed, reading continues (section 2) at the first of these places that is found:
+// After a malformed event, reading continues (section 2) at the first of these positions that is found:
 //
 //   - after its last bracket, if its brackets and strings lead there and something that fits follows;
 //   - at the next line that starts an object;
 //   - at the next object that is an event, unless it is the value of a member;
 //   - at the end of the list, if a member of the trace follows it.
 //
-// Only the third has to try: it parses text that may not be an event, and brackets may nest, so its time is limited,
-// see mayReparse. The others take time proportional to the text that they read.
+// Only the third requires attempts: it parses text that may not be an event, and brackets may nest, so its time is
+// limited, see mayReparse. The others take linear time.
 
-// errResynced means that an event could not be parsed and that the scanner is where reading continues.
-var errResynced = errors.New("resynchronised")
+// errResynced reports a malformed event; the scanner is where reading continues.
+var errResynced = errors.New("resynchronized")
 
 const (
-	// Text that cannot be parsed as an event is parsed again from a later place. To keep this linear, its sum may reach
-	// resyncFactor times the input so far, plus resyncCredit bytes.
+	// Malformed text is parsed again from later positions. To keep this linear, its sum may reach resyncFactor times
+	// the input so far, plus resyncCredit bytes.
 	resyncFactor = 8
 	resyncCredit = 64 << 20
-	// suspicious is the length from which an object without end probably lacks its closing bracket and holds the events
-	// after it.
+	// suspicious is the length from which an unclosed object probably lacks its closing bracket and contains the
+	// following events.
 	suspicious = 16 << 20
-	// lookahead is how far after a failed event a line is searched for.
+	// lookahead is the distance after a failed event that is searched for a line.
 	lookahead = 256 << 10
-	// maxLine is the length up to which lineIsTruncated looks at a line.
+	// maxLine limits the part of a line that lineIsTruncated reads.
 	maxLine = 16 << 10
 )
 
-// mayReparse reports whether there is time left to parse things again.
+// mayReparse reports whether text may still be parsed again.
 func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.S.Offset() }
 
-// beforeResynced returns what is before the place where reading goes on, as far as commas are concerned.
+// beforeResynced returns the byte before the position where reading continues, for the check of commas.
 func (rd *reader) beforeResynced() byte {
 	if bytes.HasPrefix(rd.S.Window(), []byte("]")) {
 		return '{'
@@ -49,8 +49,8 @@ func (rd *reader) beforeResynced() byte {
 	return ','
 }
 
-// lineIsTruncated reports whether the event at the scanner is open at the end of its line, and the next line starts an
-// object. Parsing such an event would swallow all that follows.
+// lineIsTruncated reports whether the event at the scanner is open at the end of its line and the next line starts an
+// object. Parsing such an event would consume all following events.
 func (rd *reader) lineIsTruncated() bool {
 	text := rd.S.Window()
 	text = text[:min(len(text), maxLine)]
@@ -62,16 +62,16 @@ func (rd *reader) lineIsTruncated() bool {
 	return rd.sub.Err() == jsonscan.ErrShort
 }
 
-// resync continues after an event that cannot be parsed. It returns errResynced, or jsondoc.ErrEnded if nothing
+// resync finds where to continue after a malformed event. It returns errResynced, or jsondoc.ErrEnded if nothing
 // follows.
 func (rd *reader) resync() error {
 	at, failed := rd.position(), rd.S.Offset()
-	rd.reparsed += failed - at.Offset // nothing, if the event only has no end
+	rd.reparsed += failed - at.Offset // 0 if the event only lacks its end
 	text, err := rd.textFrom(at.Offset, failed+lookahead)
 	if err != nil {
 		return rd.failed(err)
 	}
-	if next := rd.following(text); next > 0 {
+	if next := rd.resumeIndex(text); next > 0 {
 		rd.S.SeekTo(at.Offset + int64(next))
 	} else {
 		err = rd.searchEvent(text, at.Offset, failed)
@@ -86,7 +86,7 @@ func (rd *reader) resync() error {
 	return errResynced
 }
 
-// textFrom returns the input from one offset to another, or to its end, if the mark is at the first.
+// textFrom returns the input between two offsets, or to its end. The scanner's mark is at the first.
 func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 	rd.S.SeekTo(from)
 	for int64(rd.S.Buffered()) < to-from {
@@ -100,9 +100,9 @@ func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 	return text[:min(int64(len(text)), to-from)], nil
 }
 
-// following returns where in text reading continues, if its brackets or lines show that; otherwise 0. The text begins with
-// the event that cannot be parsed.
-func (rd *reader) following(text []byte) int {
+// resumeIndex returns where in text reading continues according to brackets or lines, or 0. The text starts with the
+// malformed event.
+func (rd *reader) resumeIndex(text []byte) int {
 	line := nextLine(text, 0)
 	for line > 0 && rd.mayReparse() {
 		if event, truncated := rd.isEvent(text[line:]); event || truncated {
@@ -116,8 +116,8 @@ func (rd *reader) following(text []byte) int {
 	}
 	if rd.mayReparse() {
 		rd.reparsed += int64(bound)
-		if end := closing(text[:bound]); end > 0 {
-			if next := rd.follows(text, end); next > 0 {
+		if end := closingIndex(text[:bound]); end > 0 {
+			if next := rd.nextIndex(text, end); next > 0 {
 				return next
 			}
 		}
@@ -125,8 +125,8 @@ func (rd *reader) following(text []byte) int {
 	return max(line, 0)
 }
 
-// nextLine returns the index of the bracket of the next line, after from, that starts an object; -1 if there is none.
-// An object that is the value of a member in the line above does not count.
+// nextLine returns the index of the next line's bracket, after from, that starts an object, or -1. An object that is
+// the value of a member in the line above does not count.
 func nextLine(text []byte, from int) int {
 	for {
 		n := bytes.IndexByte(text[from:], '\n')
@@ -144,9 +144,9 @@ func nextLine(text []byte, from int) int {
 	}
 }
 
-// closing follows brackets and strings from the start of text and returns the index after the brace that closes what is
-// open there, or more than that; 0 if there is none or brackets do not match before it.
-func closing(text []byte) int {
+// closingIndex follows brackets and strings from the start of text and returns the index after the brace that closes
+// what is open there, or more; 0 if there is no such brace or brackets before it do not match.
+func closingIndex(text []byte) int {
 	var open []byte
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
@@ -175,9 +175,9 @@ func closing(text []byte) int {
 	return 0
 }
 
-// follows finds the index of the event, of the end of the list or of the text that follows where an event seems to end; 0 if
-// something else comes there.
-func (rd *reader) follows(text []byte, end int) int {
+// nextIndex returns the index of the event, the end of the list, or the end of text after the apparent end of an event;
+// 0 if anything else follows.
+func (rd *reader) nextIndex(text []byte, end int) int {
 	next := end + space(text[end:])
 	if next < len(text) && text[next] == ',' {
 		next += 1 + space(text[next+1:])
@@ -194,7 +194,7 @@ func (rd *reader) follows(text []byte, end int) int {
 // space returns the length of the white space at the start of text.
 func space(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t\r\n")) }
 
-// isEvent reports whether text begins with an object that has a phase, or is truncated inside an object.
+// isEvent reports whether text starts with an object that has a phase, or is truncated inside an object.
 func (rd *reader) isEvent(text []byte) (event, truncated bool) {
 	if len(text) == 0 || text[0] != '{' {
 		return false, false
@@ -214,8 +214,8 @@ func (rd *reader) isEvent(text []byte) (event, truncated bool) {
 	return event && s.Err() == nil, s.Err() == jsonscan.ErrShort
 }
 
-// searchEvent goes to the next event, or to the end of the list if that is in text and comes first. It returns io.EOF if
-// there is neither.
+// searchEvent moves to the next event, or to the end of the list if that is in text and comes first. It returns io.EOF
+// if it finds neither.
 func (rd *reader) searchEvent(text []byte, start, failed int64) error {
 	from := start + 1
 	if !rd.mayReparse() {
@@ -231,11 +231,11 @@ func (rd *reader) searchEvent(text []byte, start, failed int64) error {
 	return rd.findEvent(true)
 }
 
-// listEnd returns the index of a bracket that closes the event list: one after an object and before a member of the
-// trace. It returns 0 if there is none.
+// listEnd returns the index of a bracket that closes the event list, after an object and before a member of the trace,
+// or 0.
 func (rd *reader) listEnd(text []byte) int {
 	if !rd.found {
-		return 0 // an array, after which nothing comes
+		return 0 // nothing follows an array
 	}
 	for i := range text {
 		if text[i] != ']' || !bytes.HasSuffix(trimEnd(text[:i]), []byte("}")) {
@@ -249,7 +249,7 @@ func (rd *reader) listEnd(text []byte) int {
 	return 0
 }
 
-// isTraceMember reports whether text begins with a member that the object form of traces has.
+// isTraceMember reports whether text starts with a member of the object form.
 func isTraceMember(text []byte) bool {
 	for _, key := range []string{"traceEvents", "metadata", "otherData", "displayTimeUnit", "stackFrames", "systemTraceEvents"} {
 		if rest, ok := bytes.CutPrefix(text, []byte(`"`+key+`"`)); ok {
@@ -259,12 +259,12 @@ func isTraceMember(text []byte) bool {
 	return false
 }
 
-// holdsEvent reports whether another event starts in what the window has of the current one, and goes back to the mark.
+// holdsEvent reports whether another event starts in the buffered part of the current one, and returns to the mark.
 func (rd *reader) holdsEvent() bool {
 	start := rd.S.Start()
 	rd.reparsed += int64(rd.S.Buffered())
 	rd.S.SeekTo(start)
-	found := rd.following(rd.S.Window()) > 0
+	found := rd.resumeIndex(rd.S.Window()) > 0
 	if !found && rd.mayReparse() {
 		rd.S.SeekTo(start + 1)
 		found = rd.findEvent(false) == nil
@@ -273,7 +273,7 @@ func (rd *reader) holdsEvent() bool {
 	return found
 }
 
-// findEvent moves to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
+// findEvent moves to the next event, in the window or, with refill, anywhere. Without one it returns io.EOF.
 func (rd *reader) findEvent(refill bool) error {
 	before := byte(0) // the last byte that is not white space
 	for {

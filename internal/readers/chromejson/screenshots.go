@@ -7,18 +7,17 @@ import (
 	"github.com/weft-trace/weft/internal/readers"
 )
 
-// isScreenshot reports whether the event is a screenshot of Chrome.
+// isScreenshot reports whether the event is one of Chrome's screenshots.
 func (rd *reader) isScreenshot() bool {
 	return string(rd.ev.get(fieldName).name()) == readers.ScreenshotName && bytes.Contains(rd.ev.get(fieldCat).name(), []byte("screenshot")) &&
 		rd.ev.get(fieldArgs).kind == jsonscan.Object
 }
 
-// screenshot makes the event that prepare began one whose picture the viewer shows (section 17). Its category becomes an
-// argument.
+// screenshot gives the prepared event a picture that viewers show (section 17). The category becomes an argument.
 func (rd *reader) screenshot() {
 	s := &rd.sub
 	s.Reset(rd.ev.get(fieldArgs).text)
-	if s.Value(); !goTo(s, "snapshot") {
+	if s.Value(); !seekMember(s, "snapshot") {
 		return
 	}
 	kind, text := s.Scalar()
@@ -26,10 +25,10 @@ func (rd *reader) screenshot() {
 		return
 	}
 	if !rd.opts.NoScreenshots {
-		picture, why, ok := readers.DecodeScreenshot(rd.picture[:0], text)
+		picture, reason, ok := readers.DecodeScreenshot(rd.picture[:0], text)
 		if !ok {
-			rd.problem(why, "")
-			if !readers.IsOmitted(why) {
+			rd.problem(reason, "")
+			if !readers.IsOmitted(reason) {
 				return
 			}
 		}
@@ -38,7 +37,7 @@ func (rd *reader) screenshot() {
 			rd.out.Category = []byte(readers.ScreenshotCategory)
 		}
 	}
-	rd.encodeLater(func(jsonscan.Kind, []byte) {
+	rd.encodeAgain(func(jsonscan.Kind, []byte) {
 		for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
 			if string(key) == "snapshot" || !rd.args.Keeps(key) {
 				rd.S.Skip()
@@ -49,7 +48,7 @@ func (rd *reader) screenshot() {
 		}
 	})
 	if rd.out.Screenshot != nil {
-		rd.ownKey("category")
+		rd.weftKey("category")
 		rd.Enc.String(rd.ev.get(fieldCat).name())
 	}
 }

@@ -6,29 +6,30 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 const (
-	// maxFrames and maxFrameText bound the dictionaries of stack frames and the ids that events use, maxSamples the
-	// samples that wait for the threads of the trace to be known.
+	// maxFrames and maxFrameText limit the dictionaries of stack frames and the ids that events use. maxSamples limits
+	// the samples that wait until the threads of the trace are known.
 	maxFrames    = 1 << 20
 	maxFrameText = 64 << 20
 	maxSamples   = 1 << 20
 )
 
-// stacks holds the dictionaries of stack frames, and which of their ids events use (section 17). A dictionary may come
-// before or after the events, so ids become stacks at the end of the input.
+// stacks collects the dictionaries of stack frames and the ids that events use (section 17). A dictionary may come
+// before or after the events, so ids are resolved at the end of the input.
 type stacks struct {
 	frames  map[frameKey]*frame
 	used    map[frameKey]timeline.CallstackID
 	inOrder []usedFrame
-	text    int // bytes of text in all of them
+	text    int // total bytes of text
 	waiting []waitingSample
 	path    []timeline.FrameID
 }
 
-// frameKey is a frame's id in the dictionary of a process, or the trace's (process 0).
+// frameKey is the id of a frame in the dictionary of a process, or of the trace (process 0).
 type frameKey struct {
 	process timeline.TrackID
 	id      string
@@ -39,25 +40,25 @@ type frame struct {
 	id     timeline.FrameID
 	parent string
 	state  frameState
-	stack  timeline.CallstackID // with all its parents, if resolved
+	stack  timeline.CallstackID // with all parents, if resolved
 }
 
-// frameState says how far the stack of a frame is known.
+// frameState is the progress of resolving the stack of a frame.
 type frameState uint8
 
 const (
 	unresolved frameState = iota
-	resolving             // the frame is on the path that is being followed
+	resolving             // the frame is on the current path
 	resolved
 )
 
-// usedFrame is a frame id that events use, and the stack that was reserved for it.
+// usedFrame is a frame id that events use, with the stack reserved for it.
 type usedFrame struct {
 	key   frameKey
 	stack timeline.CallstackID
 }
 
-// waitingSample is an element of samples.
+// waitingSample is an element of samples whose thread is not known yet.
 type waitingSample struct {
 	tid    int64
 	ts     timeline.Nanos
@@ -68,16 +69,10 @@ type waitingSample struct {
 	cpu    timeline.CPU
 }
 
-func newStacks() stacks {
-	return stacks{
-		frames: map[frameKey]*frame{}, used: map[frameKey]timeline.CallstackID{},
-	}
-}
-
 // stackFrames reads the dictionary of the trace.
 func (rd *reader) stackFrames() error {
 	return rd.doc.Members(func(id []byte, _ byte) error {
-		kind, text, err := rd.value(maxAttribute)
+		kind, text, err := rd.value(readers.MaxAttribute)
 		if err != nil {
 			return err
 		}
@@ -105,7 +100,7 @@ func (rd *reader) processFrames() {
 	s.Value()
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		id := string(key)
-		if kind, _ := peekKind(s); kind != jsonscan.Object {
+		if !startsObject(s) {
 			s.Skip()
 			continue
 		}
@@ -134,7 +129,7 @@ func (rd *reader) addFrame(process timeline.TrackID, id string) {
 		rd.problem(problem.StackFrameUnknown, string(clip([]byte(id))))
 		return
 	}
-	if !rd.stacks.room(len(id) + len(parent.text)) {
+	if !rd.stacks.reserve(len(id) + len(parent.text)) {
 		rd.problem(problem.StackLimit, "too many stack frames")
 		return
 	}
@@ -144,8 +139,8 @@ func (rd *reader) addFrame(process timeline.TrackID, id string) {
 	}
 }
 
-// room reports whether there is room for one more frame or id, with that many bytes of text.
-func (st *stacks) room(text int) bool {
+// reserve accounts for one more frame or id with that many bytes of text; false at the limit.
+func (st *stacks) reserve(text int) bool {
 	if len(st.frames)+len(st.inOrder) >= maxFrames || st.text+text > maxFrameText {
 		return false
 	}
@@ -153,7 +148,7 @@ func (st *stacks) room(text int) bool {
 	return true
 }
 
-// callstack returns the stack of an event, which is the id of its innermost frame or a list of texts.
+// callstack returns the stack of an event, given as the id of its innermost frame or as a list of texts.
 func (rd *reader) callstack(id, list field) timeline.CallstackID {
 	ev := &rd.ev
 	if ev.Seen&(1<<id|1<<list) == 0 {
@@ -200,25 +195,18 @@ func (rd *reader) inlineStack(text []byte) timeline.CallstackID {
 		rd.problem(problem.StackLimit, "")
 	}
 	rd.stacks.path = path
-	return rd.reversed(path)
-}
-
-// reversed interns a stack that was collected from the innermost frame outwards.
-func (rd *reader) reversed(path []timeline.FrameID) timeline.CallstackID {
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return rd.b.Callstack(path)
 }
 
-// stackOf returns the stack of a frame id, which gets its frames at the end of the input.
+// stackOf returns the stack of a frame id; its frames are set at the end of the input.
 func (rd *reader) stackOf(process timeline.TrackID, id []byte) timeline.CallstackID {
 	st := &rd.stacks
 	stack, ok := st.used[frameKey{process, string(id)}]
 	if ok {
 		return stack
 	}
-	if st.room(len(id)) {
+	if st.reserve(len(id)) {
 		stack = rd.b.ReserveCallstack()
 	}
 	if stack == 0 {
@@ -231,7 +219,7 @@ func (rd *reader) stackOf(process timeline.TrackID, id []byte) timeline.Callstac
 	return stack
 }
 
-// resolveStacks gives the ids that events use their stacks. A process may have a dictionary of its own.
+// resolveStacks sets the frames of the stacks that events use. A process may have its own dictionary.
 func (rd *reader) resolveStacks() {
 	st := &rd.stacks
 	for i := range st.inOrder {
@@ -257,7 +245,7 @@ func (rd *reader) resolveStacks() {
 	}
 }
 
-// followParents finds the stack of a frame, and of all its parents. A cycle is broken where it closes.
+// followParents resolves the stacks of a frame and all its parents. It breaks a cycle at the frame that closes it.
 func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.Position) {
 	var path []*frame // from f outwards
 	var stack timeline.CallstackID
@@ -287,24 +275,24 @@ func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.P
 	}
 }
 
-// endStackOfComplete keeps the stack at the end of an X: a slice has room only for the stack at its start.
+// endStackOfComplete turns the stack at the end of an X into an argument: a slice has only the stack at its start.
 func (rd *reader) endStackOfComplete() {
 	ev := &rd.ev
 	if ev.Seen&(1<<fieldEsf|1<<fieldEstack) == 0 {
 		return
 	}
-	rd.ownValue("esf", ev.get(fieldEsf))
+	rd.weftValue("esf", ev.get(fieldEsf))
 	if v := ev.get(fieldEstack); v.kind == jsonscan.Array {
-		rd.ownKey("estack")
+		rd.weftKey("estack")
 		rd.EncodeText(v.text)
 		rd.notes()
 	}
 }
 
-// sampleFields are the fields of a P that a sample represents.
+// sampleFields are the fields of a P that a sample can represent.
 const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
 
-// profileEvent adds a P. The pieces of V8's profiles are collected, or kept as they are (section 17); others with a
+// profileEvent adds a P. Pieces of V8's profiles are collected or kept unchanged (section 17); other events with a
 // stack are samples. What a sample cannot represent, mainly arguments, goes to an additional instant.
 func (rd *reader) profileEvent() error {
 	ev := &rd.ev
@@ -312,7 +300,7 @@ func (rd *reader) profileEvent() error {
 	if rd.collectProfile(name) {
 		return nil
 	}
-	rd.encodeWaiting()
+	rd.encodeDeferred()
 	stack := rd.callstack(fieldSf, fieldStack)
 	if stack == 0 || name == "Profile" || name == "ProfileChunk" {
 		return rd.otherWithStack(rd.roleTrack(rd.thread(), timeline.RoleOther), stack)
@@ -327,11 +315,11 @@ func (rd *reader) profileEvent() error {
 	return rd.otherWithStack(rd.roleTrack(rd.thread(), timeline.RoleOther), stack)
 }
 
-// samples reads the top-level samples. They name threads by tid only, so they wait until all threads are known.
+// samples reads the top-level samples. They identify threads by tid only, so they wait until all threads are known.
 func (rd *reader) samples() error {
 	return rd.doc.Elements(func(byte) error {
 		at := rd.position()
-		kind, text, err := rd.value(maxAttribute)
+		kind, text, err := rd.value(readers.MaxAttribute)
 		if err != nil {
 			return err
 		}
@@ -402,10 +390,10 @@ func (rd *reader) sample(at problem.Position) error {
 	return rd.flushWaiting()
 }
 
-// samplesProcess is the process of samples whose tid does not name one thread.
+// samplesProcess is the process of samples whose tid is not unique.
 const samplesProcess = "samples"
 
-// flushWaiting adds the samples that wait.
+// flushWaiting adds the waiting samples.
 func (rd *reader) flushWaiting() error {
 	if len(rd.stacks.waiting) == 0 {
 		return nil
@@ -429,13 +417,13 @@ func (rd *reader) flushWaiting() error {
 	return nil
 }
 
-// threadOfTid is the thread that has a tid; none if there are several.
+// threadOfTid is the thread with a tid; track is 0 if there are several.
 type threadOfTid struct {
 	track timeline.TrackID
 	used  bool
 }
 
-// threadsByTid finds the thread of each tid. Threads that only metadata mentions count if no other has that tid.
+// threadsByTid returns the thread of each tid. Threads with metadata only count if no other thread has the tid.
 func (rd *reader) threadsByTid() map[int64]threadOfTid {
 	byTid := map[int64]threadOfTid{}
 	for _, th := range rd.b.Threads() {

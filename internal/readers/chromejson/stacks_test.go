@@ -25,8 +25,8 @@ func chain(n int) string {
 	return b.String()
 }
 
-// A stack that is too deep keeps its innermost frames, and is counted. That all stacks share their frames shows in that
-// this test needs no gigabytes.
+// A stack that is too deep keeps its innermost frames, and is counted. The stacks share their frames, so this test does
+// not need gigabytes.
 func TestDeepStacks(t *testing.T) {
 	const n = timeline.MaxStackDepth + 3
 	tl, log, err := suite.Load(t, strings.NewReader(chain(n)), Options{})

@@ -6,29 +6,30 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// anonymous is the name of functions that have none.
+// anonymous is the name of functions without one.
 const anonymous = "(anonymous)"
 
 // Calls adds calls to a timeline as slices of their thread (profile-calls.md 8).
 type Calls struct {
 	*Thread
-	// Added is the number of calls that were added: those before time 0 are not.
+	// Added is the number of calls added; those before time 0 are dropped.
 	Added int64
 
 	to       *timeline.Builder
 	samples  *v8profile.Samples
 	out      timeline.Event
-	slice    timeline.Event // of a template
-	names    [][]byte       // of each function
-	nodes    []nodeCalls    // of each node
+	slice    timeline.Event // a slice of a template
+	names    [][]byte       // by function
+	nodes    []nodeCalls    // by node
 	category []byte
 	first    uint32            // event index of the first call
 	step     uint32            // from the event index of a call to the next one's
-	inOrder  bool              // nothing but calls is on their track
-	keys     [2]timeline.KeyID // of numbers
+	inOrder  bool              // the track has nothing but calls
+	keys     [2]timeline.KeyID // of numberNames
 }
 
-// nodeCalls is what is known of the calls of a node. Most have many, which differ in times and two numbers.
+// nodeCalls caches the shared parts of the calls of a node: most nodes have many calls, which differ in times and two
+// numbers.
 type nodeCalls struct {
 	template timeline.TemplateID // 0: none yet
 	any      bool
@@ -44,20 +45,15 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 		c.category = []byte(t.Category)
 	}
 	if t.CallDetails {
-		c.keys[0] = c.keyID(numbers[0])
+		c.keys[0] = c.keyID(numberNames[0])
 	}
-	c.keys[1] = c.keyID(numbers[1])
+	c.keys[1] = c.keyID(numberNames[1])
 	return c
 }
 
-// NumberAmong sets the event indexes of the calls of the i-th of n threads to every n-th one from first on. No two calls share one then,
-// although the calls of all threads are made together and their numbers are not known before.
+// NumberAmong sets the event indexes of the calls of the i-th of n threads to every n-th one from first on. The calls
+// of all threads are made together and their number is not known in advance; this keeps their indexes distinct.
 func (c *Calls) NumberAmong(first uint32, i, n int) { c.first, c.step = first+uint32(i), uint32(n) }
-
-// eventIndex returns the event index of a call.
-func (c *Calls) eventIndex(call *profilecalls.Call) uint32 {
-	return c.first + uint32(call.Order)*c.step
-}
 
 // keyID returns the id of an argument's name.
 func (c *Calls) keyID(name string) timeline.KeyID {
@@ -67,7 +63,7 @@ func (c *Calls) keyID(name string) timeline.KeyID {
 	return args.KeyID()
 }
 
-// index returns the number that the sample with which a call began has in the input, -1 if there is none.
+// index returns the number of a call's first sample in the input, or -1.
 func (c *Calls) index(call *profilecalls.Call) int64 {
 	if call.Sample < 0 {
 		return -1
@@ -75,15 +71,15 @@ func (c *Calls) index(call *profilecalls.Call) int64 {
 	return int64(c.samples.Index(call.Sample))
 }
 
-// Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
-// the first is the outermost. The Builder of Timeline.Extend takes them in any order.
+// Add adds a call. A Builder needs calls in the order of their creation (profilecalls.Call.Order), so that the
+// outermost call at a time comes first. The Builder of Timeline.Extend accepts any order.
 func (c *Calls) Add(call *profilecalls.Call) error {
-	shown, ok := c.span(call.TS, call.Dur)
+	clamped, ok := c.span(call.TS, call.Dur)
 	if !ok {
 		return nil
 	}
 	c.Added++
-	c.Event = c.eventIndex(call)
+	c.Event = c.first + uint32(call.Order)*c.step
 	node := &c.nodes[call.Node]
 	first := !node.any
 	if first || node.template == 0 {
@@ -94,9 +90,9 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		}
 	}
 	sample := c.index(call)
-	if node.template != 0 && len(call.Positions) == 0 && shown.start == 0 {
+	if node.template != 0 && len(call.Positions) == 0 && clamped.start == 0 {
 		s := &c.slice
-		s.Kind, s.Track, s.Event, s.Offset, s.TS, s.Dur = timeline.Slice, c.Track, c.Event, noOffset, shown.ts, shown.length
+		s.Kind, s.Track, s.Event, s.Offset, s.TS, s.Dur = timeline.Slice, c.Track, c.Event, noOffset, clamped.ts, clamped.length
 		s.InOrder = c.inOrder
 		s.Template, s.Numbers = node.template, [2]int64{sample, call.Samples}
 		c.Event++
@@ -105,9 +101,9 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 	if node.template != 0 {
 		c.to.BeginArgs(node.template)
 	}
-	c.endArgs(call, sample, first, &shown)
+	c.endArgs(call, sample, first, &clamped)
 	c.out = timeline.Event{
-		Kind: timeline.Slice, Track: c.Track, TS: shown.ts, Dur: shown.length,
+		Kind: timeline.Slice, Track: c.Track, TS: clamped.ts, Dur: clamped.length,
 		Name: c.name(call.Node), Category: c.category, Args: c.to.Args().Args(), InOrder: c.inOrder,
 	}
 	return c.add(c.to, &c.out)
@@ -129,13 +125,13 @@ func functionName(f *v8profile.Function) string {
 	return f.Name
 }
 
-// beginArgs encodes what the arguments of all calls of a node have in common: where the function is defined, with lines and
-// columns that count from 1, and what weft knows beside. The dictionary of that stays open.
+// beginArgs encodes the arguments that all calls of a node share: the definition of the function, with lines and
+// columns that count from 1, and weft's additions. It leaves the dictionary of the additions open.
 func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	fn := c.Profile.FunctionOf(n)
 	args := c.to.Args()
 	args.Reset()
-	keep := func(name string) bool { return c.Args.KeepsText(name) }
+	keeps := func(name string) bool { return c.Args.KeepsText(name) }
 	text := func(key, v string) {
 		if v != "" {
 			args.Key([]byte(key))
@@ -147,13 +143,13 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 		args.Int(v)
 	}
 	args.CorrelateFunction(fn.Name, fn.URL, int64(fn.Line)+1, int64(fn.Column)+1)
-	if keep("url") {
+	if keeps("url") {
 		text("url", fn.URL)
 	}
-	if fn.Line >= 0 && keep("line") {
+	if fn.Line >= 0 && keeps("line") {
 		number("line", int64(fn.Line)+1)
 	}
-	if fn.Column >= 0 && keep("column") {
+	if fn.Column >= 0 && keeps("column") {
 		number("column", int64(fn.Column)+1)
 	}
 	args.OwnKey([]byte(timeline.OwnArgs))
@@ -167,8 +163,8 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	text("deoptReason", c.Profile.DeoptReason(n))
 }
 
-// endArgs completes the arguments of a call; the first one of a node has the lines of all its samples.
-func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, shown *span) {
+// endArgs completes the arguments of a call; the first call of a node has the lines of all its samples.
+func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, clamped *span) {
 	if c.CallDetails {
 		c.number(0, sample)
 	}
@@ -179,20 +175,20 @@ func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, shown
 	if len(call.Positions) > 0 {
 		c.positions(call)
 	}
-	shown.realStart(c.to.Args())
+	clamped.realStart(c.to.Args())
 	c.to.Args().EndDict()
 }
 
-// numbers are the names of what the calls of a node differ in.
-var numbers = [2]string{"sampleIndex", "samples"}
+// numberNames are the arguments in which the calls of a node differ.
+var numberNames = [2]string{"sampleIndex", "samples"}
 
-// number adds one of the numbers to the dictionary that is open. The id of its key is 0 if the table of names is full.
+// number adds one of the numbers to the open dictionary. The id of its key is 0 if the table of names is full.
 func (c *Calls) number(i int, v int64) {
 	args := c.to.Args()
 	if c.keys[i] != 0 {
 		args.KeyWithID(c.keys[i])
 	} else {
-		args.Key([]byte(numbers[i]))
+		args.Key([]byte(numberNames[i]))
 	}
 	args.Int(v)
 }
@@ -213,7 +209,7 @@ func (c *Calls) lineTicks(n v8profile.NodeIndex) {
 	args.EndArray()
 }
 
-// positions adds where in the function of a call its samples were taken.
+// positions adds the lines and columns of a call's samples.
 func (c *Calls) positions(call *profilecalls.Call) {
 	args := c.to.Args()
 	args.Key([]byte("positions"))

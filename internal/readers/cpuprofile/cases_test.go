@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite are the cases.
+// suite is the cases.
 var suite = readertest.Suite[Options]{
 	Read:   Read,
 	Common: func(o *Options) *readers.Options { return &o.Options },
@@ -33,7 +33,7 @@ var suite = readertest.Suite[Options]{
 	Ways: []func(*Options){func(*Options) {}},
 }
 
-// TestCases compares what is read from the profiles in testdata with what is expected.
+// TestCases compares the results of the profiles in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }
 
 func TestReadErrors(t *testing.T) {
@@ -54,7 +54,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestProcessName names the process by what its functions are from.
+// TestProcessName checks that the process is named after the origin of its functions.
 func TestProcessName(t *testing.T) {
 	for _, c := range []struct{ name, urls, want string }{
 		{"page", `["chrome-extension://abc/x.js","https://example.org:8080/app.js?x","https://other.org/"]`, "https://example.org:8080"},

@@ -1,15 +1,16 @@
-// Package cpuprofile brings V8 CPU profiles into a timeline: Read reads .cpuprofile files, and Calls, AddSamples and
-// AddStates add any profile that package v8profile read, such as those in Chrome traces. What becomes of a profile:
+// Package cpuprofile reads V8 CPU profiles into a timeline: Read reads .cpuprofile files, and Calls, AddSamples and
+// AddStates add any profile that package v8profile read, such as those in Chrome traces. A profile becomes:
 //
-//	calls                  slices on the thread, with the place of the function as url, line and column
-//	each sample            a call-stack sample, which weighs the nanoseconds up to the next one
-//	what V8 was doing      slices gc, program, idle and script on the track "V8 state" below the thread
+//	calls                  slices on the thread, with the position of the function as url, line and column
+//	each sample            a call-stack sample, weighted with the nanoseconds to the next one
+//	the activity of V8     slices gc, program, idle and script on the track "V8 state" below the thread
 //
-// The pseudo functions (program), (idle) and (garbage collector) are states and frames of stacks, but not calls: they
-// would be noise among the functions. The comments cite docs/formats/profile-calls.md.
+// The pseudo functions (program), (idle) and (garbage collector) are states and frames of stacks, but not calls, where
+// they would be noise. The comments cite docs/formats/profile-calls.md.
 package cpuprofile
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -24,33 +25,33 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Options says how Read reads.
+// Options configures Read.
 type Options struct {
 	readers.Options
 
-	// ProfileMemory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
-	// that needs more is an error.
+	// ProfileMemory limits the bytes of the profile and its calls while it is read; 0: no limit. A profile that needs
+	// more is an error.
 	ProfileMemory int64
 	// CallDetails is passed to Thread.
 	CallDetails bool
-	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows another profile's.
+	// NoCalls omits the calls. SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows
+	// another profile's.
 	NoCalls, SeparateCalls bool
-	// Thread is the thread that the profile is of, in a trace that the Builder holds; 0: one of its own.
+	// Thread is the sampled thread in a trace of the Builder; 0: a new one.
 	Thread timeline.TrackID
-	// Among takes the profile to make calls of it among the events of Thread; nil: they are made alone.
+	// Among receives the profile to nest its calls with the events of Thread; nil: the calls are made without events.
 	Among func(*Thread)
 }
 
-// Names of what a file does not name.
+// Names that a file lacks.
 const (
 	threadName     = "JavaScript"
 	unknownProcess = "V8 CPU profile"
 	nodeProcess    = "Node.js"
 )
 
-// Read reads a .cpuprofile from r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not
-// profiles; each states its position in the input. The profile is held in memory while it is read: some 6 bytes for a
-// sample.
+// Read reads the unpacked .cpuprofile r into b. Errors of r, b and ctx, and of inputs that are not profiles, state
+// their position. The profile is in memory while it is read, with about 6 bytes per sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.ProfileMemory)
 	if err != nil {
@@ -76,14 +77,14 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	case opts.Among != nil:
 		opts.Among(t)
 	default:
-		on := *t
+		callThread := *t
 		if opts.SeparateCalls {
-			on.Track = b.RoleTrack(t.Track, timeline.RoleCalls)
+			callThread.Track = b.RoleTrack(t.Track, timeline.RoleCalls)
 		}
-		if err := on.addCalls(ctx, b, opts.ProfileMemory); err != nil {
+		if err := callThread.addCalls(ctx, b, opts.ProfileMemory); err != nil {
 			return err
 		}
-		t.Event = on.Event
+		t.Event = callThread.Event
 	}
 	if err := t.AddSamples(ctx, b); err != nil {
 		return err
@@ -91,8 +92,8 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	return t.AddStates(ctx, b)
 }
 
-// processName returns the name of the process of a file, which says nothing of it: the origin of the first page that a
-// function is from.
+// processName returns a name for the process of a file, which does not contain one: the origin of the first page with a
+// function.
 func processName(p *v8profile.Profile) string {
 	origin := ""
 	for i := range p.FunctionCount() {
@@ -106,16 +107,13 @@ func processName(p *v8profile.Profile) string {
 			}
 		}
 	}
-	if origin == "" {
-		return unknownProcess
-	}
-	return origin
+	return cmp.Or(origin, unknownProcess)
 }
 
 // cancelEvery is the number of samples or calls between checks of the context.
 const cancelEvery = 1 << 12
 
-// addCalls adds the calls of a profile without a trace around it (profile-calls.md 4), which may take so many bytes of memory.
+// addCalls adds the calls of a profile without events (profile-calls.md 4), with a memory limit in bytes.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
 	calls.inOrder = true
@@ -133,7 +131,7 @@ func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64
 	return err
 }
 
-// Thread is a profile and the thread that it is shown on.
+// Thread is a profile and the thread that shows it.
 type Thread struct {
 	Profile *v8profile.Profile
 	ID      string // of the profile in its trace; "" in files
@@ -142,50 +140,50 @@ type Thread struct {
 	Category string
 	// Shift is added to the times of the profile.
 	Shift timeline.Nanos
-	// Args says which arguments are kept of url, line and column.
+	// Args selects which of the arguments url, line and column are kept.
 	Args timeline.ArgFilter
-	// CallDetails gives calls the ids of their profile, node, script and first sample too, the type of their code, and the lines of
-	// all samples of their node.
+	// CallDetails adds to calls the ids of their profile, node, script and first sample, the type of their code, and
+	// the lines of all samples of their node.
 	CallDetails bool
-	// CountSamples lets each sample count as one, where weights cannot be nanoseconds.
+	// CountSamples gives each sample the weight one, for traces whose weights cannot be nanoseconds.
 	CountSamples bool
-	// Problems counts what is before time 0. Required.
+	// Problems counts data before time 0. Required.
 	Problems *problem.Log
-	// Event is the index of the next event that is added. They count upwards from the last event that the Builder has.
+	// Event is the index of the next event. Indexes continue from the last event of the Builder.
 	Event uint32
 }
 
-// noOffset is the place in the input of events that come from no particular place.
+// noOffset is the offset of events without a position in the input.
 const noOffset = -1
 
-// maxTime is the last time that a profile may reach: 146 years.
+// maxTime is the last allowed time of a profile: 146 years.
 const maxTime = timeline.Nanos(math.MaxInt64 / 2)
 
-// inRange reports whether a time of the profile can be moved.
+// inRange reports whether a time of the profile can be shifted.
 func (t *Thread) inRange(ts timeline.Nanos) bool {
 	return ts <= maxTime && (t.Shift <= 0 || ts <= maxTime-t.Shift) && (t.Shift >= 0 || ts >= math.MinInt64-t.Shift)
 }
 
-// time moves a time of the profile to the timeline's clock, which has no times before 0.
-func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
+// time converts a time of the profile to the clock of the timeline, which has no negative times.
+func (t *Thread) time(ts timeline.Nanos) (shifted timeline.Nanos, ok bool) {
 	if !t.inRange(ts) {
 		t.Problems.Add(problem.EventInvalidTimestamp, problem.NoPosition, "in a CPU profile")
 		return 0, false
 	}
-	if moved = ts + t.Shift; moved < 0 {
+	if shifted = ts + t.Shift; shifted < 0 {
 		t.Problems.Add(problem.EventNegativeTimestamp, problem.NoPosition, "in a CPU profile")
 		return 0, false
 	}
-	return moved, true
+	return shifted, true
 }
 
 // span is the time of a call or state on the timeline.
 type span struct {
 	ts, length timeline.Nanos
-	start      timeline.Nanos // before time 0, if it is shown from there on; otherwise 0
+	start      timeline.Nanos // the real start if it is before time 0, otherwise 0
 }
 
-// span moves a call or state.
+// span shifts a call or state and clamps its start to time 0.
 func (t *Thread) span(from, length timeline.Nanos) (s span, ok bool) {
 	if t.inRange(from) && from+t.Shift < 0 && from+t.Shift+length > 0 {
 		t.Problems.Add(problem.ProfileSliceClamped, problem.NoPosition, "")
@@ -196,7 +194,7 @@ func (t *Thread) span(from, length timeline.Nanos) (s span, ok bool) {
 	return s, ok
 }
 
-// realStart adds the start of what starts before time 0 to the dictionary of what weft knows, which is open.
+// realStart adds the start before time 0, if any, to the open dictionary of weft's arguments.
 func (s *span) realStart(args *timeline.ArgsEncoder) {
 	if s.start < 0 {
 		args.Key([]byte("start_ns"))

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FuzzRead checks that no input makes the reader panic, and that what it makes of an input is a valid trace, with the calls on
-// their thread or on a track beside it.
+// FuzzRead checks that no input makes the reader panic, and that the result is a valid trace with the calls on their
+// thread or on a track below it.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add(c.Input, int64(0), false)

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// States and the weights of samples cover all time of recorded profiles, and no call is on a lane. Package conformance compares the
-// calls with DevTools'.
+// States and the weights of samples cover all time of recorded profiles, and no call is in a lane. Package conformance
+// compares the calls with DevTools'.
 func TestAllTimeIsCovered(t *testing.T) {
 	for _, f := range recording.In(t, "cpuprofile") {
 		t.Run(f.Name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAllTimeIsCovered(t *testing.T) {
 	}
 }
 
-// TestFrames holds that frames have the place of their function, with line and column from 1.
+// TestFrames checks that frames have the position of their function, with line and column from 1.
 func TestFrames(t *testing.T) {
 	tl, _, err := suite.Load(t, strings.NewReader(`{"nodes":[{"id":1},
 		{"id":2,"parent":1,"callFrame":{"functionName":"f","url":"u","lineNumber":9,"columnNumber":0}},
@@ -61,7 +61,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// BenchmarkRead shows the time for a sample up to the timeline with all calls, which must not grow with the number of
+// BenchmarkRead measures the time per sample up to the timeline with all calls, which must not grow with the number of
 // samples.
 func BenchmarkRead(b *testing.B) {
 	for _, samples := range []int{100_000, 300_000, 1_000_000} {

@@ -7,12 +7,12 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Samples describes the samples that AddSamples adds: Perfetto knows V8's profiles by this source. Its viewer shows the name of
-// what samples weigh, and not the unit.
+// Samples describes the samples that AddSamples adds: Perfetto recognizes V8's profiles by this source. Its viewer
+// shows the name of the weight, not the unit.
 var Samples = timeline.SampleDescription{Source: "legacy_v8", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
-// AddSamples adds all samples with the stacks that V8 saw. The weight of a sample is the time to the next one. A garbage
-// collection has the stack of the sample before it below.
+// AddSamples adds all samples with the stacks that V8 recorded. The weight of a sample is the time to the next one. A
+// garbage collection is on top of the stack of the sample before it.
 func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
 	stacks := &stackCache{
@@ -30,11 +30,11 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		n := samples.Seen(i)
+		n := samples.Recorded(i)
 		if n == p.Collector {
 			out.Callstack = b.PushFrame(below, stacks.frame(n))
 		} else {
-			below = stacks.of(n)
+			below = stacks.stack(n)
 			out.Callstack = below
 		}
 		var ok bool
@@ -61,8 +61,8 @@ type stackCache struct {
 	path   []v8profile.NodeIndex
 }
 
-// of returns the stack of a node.
-func (c *stackCache) of(n v8profile.NodeIndex) timeline.CallstackID {
+// stack returns the stack of a node.
+func (c *stackCache) stack(n v8profile.NodeIndex) timeline.CallstackID {
 	c.path = c.path[:0]
 	for ; !c.known[n]; n = c.p.Node(n).Parent {
 		c.path = append(c.path, n)

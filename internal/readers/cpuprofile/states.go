@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// AddStates adds the track of what V8 was doing: a slice for samples in a row that were of one state, which lasts until
-// the next sample. Each says in weft.samples how many they were.
+// AddStates adds the track with the activity of V8: one slice for consecutive samples with the same state, up to the
+// next sample. Each has their number as weft.samples.
 func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
 	w := stateWriter{Thread: t, b: b, track: b.RoleTrack(t.Track, timeline.RoleV8States)}
@@ -17,25 +17,25 @@ func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 		return nil
 	}
 	samples := p.Samples()
-	begin, first, now := samples.Time(0), 0, t.state(samples.Seen(0))
+	start, first, current := samples.Time(0), 0, t.state(samples.Recorded(0))
 	for i := range p.Len() {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		next := t.state(samples.Seen(i))
-		if next == now {
+		next := t.state(samples.Recorded(i))
+		if next == current {
 			continue
 		}
 		ts := samples.Time(i)
-		if err := w.add(now, begin, ts, i-first); err != nil {
+		if err := w.add(current, start, ts, i-first); err != nil {
 			return err
 		}
-		begin, first, now = ts, i, next
+		start, first, current = ts, i, next
 	}
-	return errors.Join(samples.Err(), w.add(now, begin, p.Closing, p.Len()-first))
+	return errors.Join(samples.Err(), w.add(current, start, p.Closing, p.Len()-first))
 }
 
-// state is what V8 was doing.
+// state is an activity of V8.
 type state uint8
 
 const (
@@ -53,7 +53,7 @@ var stateNames = [...][]byte{
 
 var stateCategory = []byte(timeline.StateCategory)
 
-// state returns the state of a sample at whose top V8 saw a node.
+// state returns the state of a sample with a node at the top.
 func (t *Thread) state(n v8profile.NodeIndex) state {
 	switch p := t.Profile; n {
 	case v8profile.NodeIndex(0), p.Program:
@@ -74,9 +74,9 @@ type stateWriter struct {
 	out   timeline.Event
 }
 
-// add adds one slice. States without length stay where they are in the row.
+// add adds one slice. States without length keep their position in the sequence.
 func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
-	shown, ok := w.span(from, to-from)
+	clamped, ok := w.span(from, to-from)
 	if !ok {
 		return nil
 	}
@@ -86,10 +86,10 @@ func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
 	args.BeginDict()
 	args.Key([]byte("samples"))
 	args.Int(int64(samples))
-	shown.realStart(args)
+	clamped.realStart(args)
 	args.EndDict()
 	w.out = timeline.Event{
-		Kind: timeline.Slice, Track: w.track, TS: shown.ts, Dur: shown.length, Name: stateNames[s], Category: stateCategory,
+		Kind: timeline.Slice, Track: w.track, TS: clamped.ts, Dur: clamped.length, Name: stateNames[s], Category: stateCategory,
 		Args: args.Args(), InOrder: true, Idle: s == idle,
 	}
 	return w.Thread.add(w.b, &w.out)

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addAllocations adds the allocations of a thread as instants, which they are in the raw form.
+// addAllocations adds the allocations of a thread as instants, as the raw form has them.
 func (c *converter) addAllocations(th *threadState, name string, a *allocationTable) error {
 	for i := range a.rows {
 		at, ok := c.nanos(a.time[i] + th.delta)
@@ -17,7 +17,7 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 		}
 		c.beginArgs()
 		for _, text := range [...]struct {
-			key    ownKey
+			key    argKey
 			column *texts
 		}{{keyClassName, &a.class}, {keyTypeName, &a.kind}, {keyCoarseType, &a.coarse}} {
 			if t, _ := text.column.at(int32(i)); len(t) > 0 && c.wants(text.key) {

@@ -2,12 +2,12 @@ package firefox
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// ownKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid looking up names
-// for every event.
-type ownKey uint8
+// argKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid a lookup for every
+// event.
+type argKey uint8
 
 const (
-	keyMarker ownKey = iota
+	keyMarker argKey = iota
 	keyCategory
 	keyCauseTime
 	keyIncomplete
@@ -20,7 +20,7 @@ const (
 	keyTransferEnd
 	keyArrived
 
-	// Names that Firefox uses as well.
+	// Names that Firefox also uses.
 	keyWindow
 	keyFetchStart
 	keyFile
@@ -30,10 +30,10 @@ const (
 	keyClassName
 	keyTypeName
 	keyCoarseType
-	numOwnKeys
+	numArgKeys
 )
 
-var ownKeys = [numOwnKeys]string{
+var argKeys = [numArgKeys]string{
 	keyMarker: "marker", keyCategory: "category",
 	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples", keyThreadID: "thread_id",
 	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
@@ -44,36 +44,36 @@ var ownKeys = [numOwnKeys]string{
 // beginArgs starts the arguments of an event that is not a marker.
 func (c *converter) beginArgs() {
 	c.enc.Reset()
-	c.payload.own = false
+	c.payload.inWeft = false
 }
 
-// wants reports whether --args keeps an argument.
-func (c *converter) wants(k ownKey) bool { return c.opts.Args.KeepsText(ownKeys[k]) }
+// wants reports whether the argument filter keeps an argument.
+func (c *converter) wants(k argKey) bool { return c.opts.Args.KeepsText(argKeys[k]) }
 
 // key names the next value of the arguments.
-func (c *converter) key(k ownKey) {
-	if id := c.ownIDs[k]; id != 0 {
+func (c *converter) key(k argKey) {
+	if id := c.argIDs[k]; id != 0 {
 		c.enc.KeyWithID(id)
 		return
 	}
-	c.enc.Key([]byte(ownKeys[k]))
-	c.ownIDs[k] = c.enc.KeyID()
+	c.enc.Key([]byte(argKeys[k]))
+	c.argIDs[k] = c.enc.KeyID()
 }
 
-// ownKey names the next value in the dictionary weft, which it opens if it is not open.
-func (c *converter) ownKey(k ownKey) {
-	if !c.payload.own {
-		c.payload.own = true
+// weftKey names the next value in the dictionary weft, and opens the dictionary if necessary.
+func (c *converter) weftKey(k argKey) {
+	if !c.payload.inWeft {
+		c.payload.inWeft = true
 		c.enc.OwnKey([]byte(timeline.OwnArgs))
 		c.enc.BeginDict()
 	}
 	c.key(k)
 }
 
-// closeOwn closes the dictionary.
-func (c *converter) closeOwn() {
-	if c.payload.own {
-		c.payload.own = false
+// closeWeft closes the dictionary.
+func (c *converter) closeWeft() {
+	if c.payload.inWeft {
+		c.payload.inWeft = false
 		c.enc.EndDict()
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// setAttributes keeps facts about the recording as attributes of the trace (section 11).
+// setAttributes adds facts about the recording as attributes of the trace (section 11).
 func (c *converter) setAttributes() {
 	m := &c.root.meta
 	set := func(key, value string) {
@@ -45,7 +45,7 @@ func (c *converter) setAttributes() {
 	}
 }
 
-// maxLibs bounds the libraries that are kept as attributes.
+// maxLibs limits the libraries that are kept as attributes.
 const maxLibs = 1000
 
 // allLibs returns the libraries of all processes, each once.
@@ -72,19 +72,19 @@ func (c *converter) allLibs() []*lib {
 	return list
 }
 
-// describe returns a library as JSON, with the members of the format that are needed to find its symbols.
+// describe returns a library as JSON, with the members required to find its symbols.
 func (l *lib) describe() string {
 	b := []byte("{")
-	for _, one := range [...]struct{ key, text string }{
+	for _, member := range [...]struct{ key, text string }{
 		{"name", l.name}, {"path", l.path}, {"debugName", l.debugName}, {"debugPath", l.debugPath},
 		{"breakpadId", l.breakpadID}, {"codeId", l.codeID}, {"arch", l.arch},
 	} {
-		b = appendMember(b, one.key, one.text)
+		b = appendMember(b, member.key, member.text)
 	}
 	return string(append(b, '}'))
 }
 
-// appendMember appends a member to a JSON object that is not closed, if its text is not empty.
+// appendMember appends a member with a nonempty text to an open JSON object.
 func appendMember(b []byte, key, text string) []byte {
 	if text == "" {
 		return b
@@ -95,31 +95,31 @@ func appendMember(b []byte, key, text string) []byte {
 	return jsonscan.AppendString(append(append(append(b, '"'), key...), '"', ':'), text)
 }
 
-// describe returns a thread as JSON, with the start and end times of it and its process, and the values that all its
-// samples have.
+// describe returns a thread as JSON, with the start and end times of the thread and its process, and the values that
+// all its samples share.
 func (th *threadState) describe() string {
 	b := []byte("{")
-	for _, one := range []struct{ key, text string }{
+	for _, member := range []struct{ key, text string }{
 		{"name", th.th.name}, {"pid", th.th.pid.text}, {"tid", th.th.tid.text}, {"processType", th.th.processType},
 		{"processName", th.th.processName}, {"eTLD+1", th.th.site},
 	} {
-		b = appendMember(b, one.key, one.text)
+		b = appendMember(b, member.key, member.text)
 	}
-	for _, one := range []struct {
+	for _, member := range []struct {
 		key string
 		t   float64
 	}{
 		{"processStartupTime", th.th.startup}, {"processShutdownTime", th.th.shutdown},
 		{"registerTime", th.th.register}, {"unregisterTime", th.th.unregister},
 	} {
-		if math.IsNaN(one.t) {
+		if math.IsNaN(member.t) {
 			continue
 		}
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, '"'), one.key...), '"', ':')
-		b = strconv.AppendFloat(b, one.t+th.delta, 'g', -1, 64)
+		b = append(append(append(b, '"'), member.key...), '"', ':')
+		b = strconv.AppendFloat(b, member.t+th.delta, 'g', -1, 64)
 	}
 	for i := range th.facts {
 		f := &th.facts[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// benchmarked are profiles of both forms; the larger ones are in the folder shared.
+// benchmarked is profiles of both forms; the larger ones are in the folder shared.
 var benchmarked = []string{
 	"traces/firefox/gecko/ff-gecko-tiny.json", "traces/firefox/processed/ff-processed-tiny.json",
 	"traces/firefox/gecko/ff-gecko-flows-medium.json", "traces/firefox/processed/ff-processed-flows-medium.json",
@@ -46,7 +46,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// BenchmarkDecode reads profiles into columns, which is what BenchmarkEncodingJSON does with encoding/json.
+// BenchmarkDecode reads profiles into columns, for comparison with BenchmarkEncodingJSON.
 func BenchmarkDecode(b *testing.B) {
 	eachProfile(b, func(b *testing.B, input []byte) {
 		for b.Loop() {

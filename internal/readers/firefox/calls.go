@@ -18,19 +18,19 @@ func (th *threadState) hasJS() bool {
 	return false
 }
 
-// calledFrame is a frame and the function that it is in: the frame changes when another line runs.
+// calledFrame is a frame and its function: in a running function, the frame changes with the line.
 type calledFrame struct{ function, frame int32 }
 
-// call is a function that is running.
+// call is an open call.
 type call struct {
 	calledFrame
 	start   float64
 	samples int64
 }
 
-// addCalls makes slices of the functions in the samples of a thread: a call lasts from the first sample that has it, on
-// top of the same callers, to the first one without it. The last sample lasts for one interval. With JavaScript only,
-// the frames between two functions do not count.
+// addCalls makes slices from the functions in the samples of a thread: a call lasts from the first sample that has it,
+// on top of the same callers, to the first one without it. The last sample lasts one interval. onlyJS ignores frames of
+// other code.
 func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS bool) error {
 	s := &th.th.samples
 	var open []call
@@ -41,7 +41,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 		at := s.time[i] + th.delta
 		if math.IsNaN(at) || at < end {
 			if !onlyJS { // otherwise the sample itself is still added
-				c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample that is in no order")
+				c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample out of order")
 			}
 			continue
 		}
@@ -68,7 +68,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	return c.endCalls(th, track, open, end+c.lastLength(s))
 }
 
-// lastLength is how long the last sample lasts: its weight in call traces, otherwise one interval.
+// lastLength returns the duration of the last sample: its weight in call traces, otherwise one interval.
 func (c *converter) lastLength(s *sampleTable) float64 {
 	if s.weightType == weightTracing && s.rows > 0 {
 		if w := s.weight.at(s.rows - 1); w >= 0 {
@@ -78,7 +78,7 @@ func (c *converter) lastLength(s *sampleTable) float64 {
 	return c.interval
 }
 
-// appendFrames appends the frames of a stack, outermost first, at most the innermost maxCallDepth.
+// appendFrames appends the innermost maxCallDepth frames of a stack, outermost first.
 func (s *stacks) appendFrames(dst []calledFrame, stack int32, onlyJS bool) []calledFrame {
 	if !s.valid(stack) {
 		return dst
@@ -98,7 +98,7 @@ func (s *stacks) appendFrames(dst []calledFrame, stack int32, onlyJS bool) []cal
 	return dst
 }
 
-// function identifies the function of a frame within the tables.
+// function returns the index of a frame's function in the tables.
 func (s *stacks) function(frame int32) int32 {
 	if len(s.t.frames.fn) > 0 {
 		return s.t.frames.fn.at(int(frame))
@@ -106,10 +106,10 @@ func (s *stacks) function(frame int32) int32 {
 	return s.t.frames.location.at(int(frame))
 }
 
-// maxCallDepth bounds the functions of one sample.
+// maxCallDepth limits the functions of one sample.
 const maxCallDepth = 512
 
-// endCalls writes calls that end, the innermost last: calls come in the order of their starts.
+// endCalls adds calls that end, outermost first: calls are added in the order of their starts.
 func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []call, at float64) error {
 	end, ok := c.nanos(at)
 	for i := range calls {
@@ -133,9 +133,9 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 			c.key(keyColumn)
 			c.enc.Int(f.Column)
 		}
-		c.ownKey(keySamples)
+		c.weftKey(keySamples)
 		c.enc.Int(calls[i].samples)
-		c.closeOwn()
+		c.closeWeft()
 		c.out = timeline.Event{
 			Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
 			Name: c.bounded([]byte(f.Function)), Args: c.enc.Args(),

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite are the cases, which are read through windows of all sizes.
+// suite is the cases, read through windows of all sizes.
 var suite = readertest.Suite[Options]{
 	Read:   Read,
 	Common: func(o *Options) *readers.Options { return &o.Options },
@@ -29,7 +29,7 @@ var suite = readertest.Suite[Options]{
 		problem.FirefoxNewerVersion, problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.ArgumentValuesSkipped, problem.MarkerFieldMismatch, problem.MarkerIncomplete, problem.MarkerOverlapMoved,
 		problem.PageUnknown, problem.ScreenshotInvalid, problem.ScreenshotNotJPEG,
-		// Of other groups, raised by this reader as well:
+		// From other groups, also found by this reader:
 		problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONTrailingData, problem.TopLevelMemberSkipped,
 		problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.SliceNegativeDuration,
 		problem.CounterInvalidValue, problem.PidRemapped,
@@ -38,5 +38,5 @@ var suite = readertest.Suite[Options]{
 
 func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }
 
-// TestCases compares what is read from the inputs in testdata with what is expected.
+// TestCases compares the results of the inputs in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }

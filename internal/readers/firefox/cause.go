@@ -13,42 +13,42 @@ type cause struct {
 	known bool
 }
 
-// readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
-// sample (section 5). It returns false if it is neither.
+// readCause reads the call stack of a marker: {stack, time} in the processed form, a thread with one sample in the raw
+// form (section 5). It returns false for anything else.
 func (c *converter) readCause(text []byte) bool {
-	found := cause{stack: none, time: math.NaN()}
-	s := &c.payload.other
+	result := cause{stack: none, time: math.NaN()}
+	s := &c.payload.nested
 	s.Reset(text)
 	s.Value()
 	for name, ok := s.Key(); ok; name, ok = s.Key() {
 		switch string(name) {
 		case "stack":
 			kind, text := s.Scalar()
-			found.setStack(value{kind, text})
+			result.setStack(value{kind, text})
 		case "time":
 			kind, text := s.Scalar()
-			found.setTime(value{kind, text})
+			result.setTime(value{kind, text})
 		case "samples":
 			kind, text := s.Scalar()
 			if kind == jsonscan.Object {
-				found.readSample(text)
+				result.readSample(text)
 			}
 		default:
 			s.Skip()
 		}
 	}
-	if !found.known {
+	if !result.known {
 		return false
 	}
 	if th := c.payload.th; th.raw || !shiftedTypes[c.payload.kind.name] {
-		found.time += th.causeShift
+		result.time += th.causeShift
 	}
-	c.payload.cause = found
+	c.payload.cause = result
 	return true
 }
 
-// shiftedTypes are the types whose causes were on the clock of the profile earlier than with other types (section
-// 3).
+// shiftedTypes are the types whose causes switched to the profile's clock in an earlier version than the causes of
+// other types (section 3).
 var shiftedTypes = map[string]bool{"tracing": true, "Styles": true}
 
 func (f *cause) setStack(v value) {
@@ -65,9 +65,9 @@ func (f *cause) setTime(v value) {
 	}
 }
 
-// readSample reads the first row of the samples of a thread that is the stack of a marker.
+// readSample reads the first sample of a thread that gives the stack of a marker.
 func (f *cause) readSample(samples []byte) {
-	stackAt, timeAt := int64(0), int64(1) // as all versions have it
+	stackAt, timeAt := int64(0), int64(1) // in all versions
 	var rows []byte
 	var s jsonscan.Scanner
 	s.Reset(samples)
@@ -77,7 +77,7 @@ func (f *cause) readSample(samples []byte) {
 		kind, text := s.Scalar()
 		switch {
 		case name == "schema" && kind == jsonscan.Object:
-			stackAt, timeAt = places(text)
+			stackAt, timeAt = columnIndexes(text)
 		case name == "data" && kind == jsonscan.Array:
 			rows = text
 		}
@@ -104,8 +104,8 @@ func (f *cause) readSample(samples []byte) {
 	}
 }
 
-// places returns the places of the columns stack and time in a schema.
-func places(schema []byte) (stack, time int64) {
+// columnIndexes returns the indexes of the columns stack and time in a schema.
+func columnIndexes(schema []byte) (stack, time int64) {
 	stack, time = none, none
 	var s jsonscan.Scanner
 	s.Reset(schema)
@@ -113,13 +113,13 @@ func places(schema []byte) (stack, time int64) {
 	for column, ok := s.Key(); ok; column, ok = s.Key() {
 		name := string(column)
 		_, text := s.Scalar()
-		place, ok := jsonscan.Int64(text)
+		index, ok := jsonscan.Int64(text)
 		switch {
 		case !ok:
 		case name == "stack":
-			stack = place
+			stack = index
 		case name == "time":
-			time = place
+			time = index
 		}
 	}
 	return stack, time

@@ -23,13 +23,13 @@ type converter struct {
 	opts Options
 
 	root      *profile
-	processed int64 // version of the processed form; -1 of a raw profile
+	processed int64 // version of the processed form; -1: raw
 	interval  float64
-	base      timeline.Nanos // of time 0 of the profile's clock
+	base      timeline.Nanos // trace time of the profile's time 0
 	activeTab int64          // the tab of the recording; 0: unknown
 	keepOrder bool           // show threads in the order of the profile
-	start     float64        // when the first event was
-	end       float64        // when the last event ended
+	start     float64        // time of the first event
+	end       float64        // end of the last event
 	cycles    float64        // see cyclesPerMilli
 
 	schemas    schemas
@@ -40,22 +40,22 @@ type converter struct {
 	threads    []*threadState
 	processes  processes
 	ipc        messages
-	redirects  map[redirect]uint64 // ids of flows to requests that have not begun
-	counters   map[string]uint64   // number of counters of a name in a process
-	lastFlow   uint64              // last id of a flow that weft adds
+	redirects  map[redirect]uint64 // ids of flows to requests that have not started
+	counters   map[string]uint64   // number of counters by process and name
+	lastFlow   uint64              // last id of weft's flows
 
 	event    uint32 // index of the next event
 	out      timeline.Event
 	flo      timeline.FlowEvent
 	payload  payloadState
-	picture  []byte     // of payload.screenshot
-	activity []activity // of the samples of a thread
-	resolved int        // bytes of long texts that events have from the table of strings
-	ownIDs   [numOwnKeys]timeline.KeyID
+	picture  []byte     // buffer of payload.screenshot
+	activity []activity // by sample of a thread
+	resolved int        // bytes of long texts resolved from the table of strings
+	argIDs   [numArgKeys]timeline.KeyID
 	scan     jsonscan.Scanner // of eachMember
 }
 
-// markerType holds what all markers of one type share.
+// markerType is what all markers of one type share.
 type markerType struct {
 	name       string
 	schema     *schema // nil: none
@@ -64,7 +64,7 @@ type markerType struct {
 	members    []member
 }
 
-// special marks types whose markers need more than their schema says (section 5).
+// special marks types that need more than their schema (section 5).
 type special uint8
 
 const (
@@ -81,29 +81,29 @@ var specials = map[string]special{
 	"JS allocation": specialAllocation, "Native allocation": specialAllocation,
 }
 
-// threadState is a thread while it is converted.
+// threadState is the state of a thread during the conversion.
 type threadState struct {
 	th      *thread
-	index   int // among all threads of the profile
+	index   int // in all threads of the profile
 	process *process
 	track   timeline.TrackID
 	delta   float64 // from the clock of its process to the profile's
 	raw     bool
-	// Offsets that move the times of causes, and of requests in payloads, to the clock of the profile.
+	// Offsets from the times of causes, and of requests in payloads, to the clock of the profile.
 	causeShift, requestShift float64
 
 	tracerNames *texts // of raw profiles
 	tables      *tables
 	stacks      *stacks
-	first, last float64 // of what is known of the thread
+	first, last float64 // known time range of the thread
 
 	cpu          cpuUse
 	delayChanges bool // eventDelay
 	facts        []timeline.Fact
 
-	types   []int32  // by row of the markers: index into converter.types
+	types   []int32  // by marker row: index into converter.types
 	markers []marker // by start
-	next    int      // of markers: the next one to be added
+	next    int      // index of the next marker to add
 }
 
 func newConverter(ctx context.Context, b *timeline.Builder, opts Options) *converter {
@@ -159,8 +159,7 @@ func (c *converter) convert(p *profile) error {
 	return nil
 }
 
-// setClocks declares the clock of the times: the monotonic one of the system if it is known, otherwise wall time, if that is known
-// (section 4).
+// setClocks declares the clock of the times: the system's monotonic clock or, if unknown, wall time (section 4).
 func (c *converter) setClocks(m *meta) {
 	wall, ok := jsonscan.Decimal([]byte(m.startTimeText), 6) // ms
 	if !ok || wall < 0 {
@@ -188,14 +187,13 @@ func (c *converter) setClocks(m *meta) {
 	c.base = c.base + c.opts.Offset
 }
 
-// maxBase and maxMillis bound the two parts of a time so that their sum does not overflow: 73 years each.
+// maxBase and maxMillis limit the two parts of a time to 73 years each, so that their sum does not overflow.
 const (
 	maxBase   = math.MaxInt64 / 4
 	maxMillis = math.MaxInt64 / 4 / 1e6
 )
 
-// nanos converts a time on the clock of the profile to trace time; false if a trace cannot hold it. It rounds once,
-// after adding.
+// nanos converts a time on the clock of the profile to trace time, rounding once; false if a trace cannot represent it.
 func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	if !(math.Abs(ms) < maxMillis) {
 		return 0, false
@@ -208,15 +206,15 @@ func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	return ns, ns >= 0
 }
 
-// noTime says what is wrong with a time that nanos cannot convert.
-func noTime(ms float64) problem.Kind {
+// timeProblem returns the problem of a time that nanos cannot convert.
+func timeProblem(ms float64) problem.Kind {
 	if math.Abs(ms) < maxMillis {
 		return problem.EventNegativeTimestamp
 	}
 	return problem.EventInvalidTimestamp
 }
 
-// span returns the known time range of a thread; its last sample lasts for one interval.
+// span returns the known time range of a thread; its last sample lasts one interval.
 func (th *threadState) span(interval float64) (first, last float64) {
 	s := &th.th.samples
 	for i := range s.rows {
@@ -233,21 +231,21 @@ func (th *threadState) extend(t float64) {
 	th.first, th.last = min(th.first, t), max(th.last, t)
 }
 
-// payload returns the payload of a row, as written; empty if it has none.
+// payload returns the unparsed payload of a row, or nil.
 func (th *threadState) payload(row int32) []byte {
 	text, _ := th.th.markers.data.at(row)
 	return text
 }
 
-// at is the place of a row of the thread's markers, for messages.
+// at returns the position of a row of the thread's markers, for messages.
 func (th *threadState) at(row int32) problem.Position {
 	return problem.Position{Event: int64(row), Offset: th.th.markers.data.offset(row)}
 }
 
-// rowOf is the place of a row of another table, where only the number is known.
+// rowOf returns the position of a row of another table, which has no offset.
 func rowOf(i int) problem.Position { return problem.Position{Event: int64(i), Offset: -1} }
 
-// name is the name of a row's marker, for messages.
+// name returns the thread and name of a row's marker, for messages.
 func (th *threadState) name(row int32) string {
 	return th.th.name + ": " + th.tables.strings.text(th.th.markers.name[row])
 }
@@ -277,8 +275,8 @@ func (c *converter) typeOf(payload []byte) int32 {
 	return 0
 }
 
-// typeByMarkerName returns the type of a row whose own type, kind, has no schema: its name if there is a schema for
-// that, as in older profiles (section 3), otherwise kind.
+// typeByMarkerName returns the type of a row whose type, kind, has no schema: the name of the row if that has a schema,
+// as in older profiles (section 3), otherwise kind.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind
@@ -293,13 +291,13 @@ func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	return c.addType(name)
 }
 
-// schemaByTypeOnly is the version of the processed form since which schemas are found by the type alone.
+// schemaByTypeOnly is the first version of the processed form that finds schemas by type only.
 const schemaByTypeOnly = 52
 
 func (c *converter) addType(name string) int32 {
 	t := markerType{name: name, schema: c.schemas.byName[name], special: specials[name]}
 	if t.special == specialNetwork {
-		t.schema.neededOfRequests()
+		t.schema.addRequestSlots()
 	}
 	t.stackBased = t.schema != nil && t.schema.stackBased
 	i := int32(len(c.types))
@@ -308,7 +306,7 @@ func (c *converter) addType(name string) int32 {
 	return i
 }
 
-// eachMember calls fn for the members of a payload at the top level.
+// eachMember calls fn for the top-level members of a payload.
 func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 	if len(payload) == 0 {
 		return
@@ -325,8 +323,8 @@ func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 	}
 }
 
-// addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
-// their place in the thread's list (section 7).
+// addMarkers adds the markers of all threads in the order in which flows are resolved: by start, thread and position in
+// the thread's list (section 7).
 func (c *converter) addMarkers() error {
 	q := collections.NewHeap(comesBefore)
 	for _, th := range c.threads {
@@ -334,7 +332,7 @@ func (c *converter) addMarkers() error {
 			q.Push(th)
 		}
 	}
-	var late []lateMarker // receivers of this time, to follow their senders
+	var late []lateMarker // receivers with the current time, which must follow their senders
 	for n := 0; q.Len() > 0; n++ {
 		if n%(1<<12) == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
@@ -360,7 +358,7 @@ func (c *converter) addMarkers() error {
 	return c.addLate(&late)
 }
 
-// lateMarker is a marker that waits.
+// lateMarker is a marker that waits for others with its time.
 type lateMarker struct {
 	th *threadState
 	m  *marker
@@ -376,7 +374,7 @@ func (c *converter) addLate(late *[]lateMarker) error {
 	return nil
 }
 
-// comesBefore orders threads by their next marker.
+// comesBefore orders threads by their next markers.
 func comesBefore(a, b **threadState) bool {
 	at, bt := (*a).markers[(*a).next].start, (*b).markers[(*b).next].start
 	return at < bt || at == bt && (*a).index < (*b).index
@@ -395,7 +393,7 @@ func (c *converter) eachProfile(p *profile, fn func(*profile) error) error {
 	return nil
 }
 
-// addRest adds the times without recording, allocations and the events of the JS tracer.
+// addRest adds allocations, the events of the JS tracer, and pauses of the recording.
 func (c *converter) addRest() error {
 	for _, th := range c.threads {
 		if err := c.addAllocations(th, "JS allocation", &th.th.jsAllocations); err != nil {
@@ -411,7 +409,7 @@ func (c *converter) addRest() error {
 	return c.addPauses()
 }
 
-// addSlice adds a slice with arguments that args adds to the encoder; args may be nil.
+// addSlice adds a slice. args, if not nil, adds its arguments to the encoder.
 func (c *converter) addSlice(track timeline.TrackID, name string, from, to float64, args func()) error {
 	start, ok := c.nanos(from)
 	end, ok2 := c.nanos(to)
@@ -422,7 +420,7 @@ func (c *converter) addSlice(track timeline.TrackID, name string, from, to float
 	c.beginArgs()
 	if args != nil {
 		args()
-		c.closeOwn()
+		c.closeWeft()
 	}
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,

@@ -13,28 +13,28 @@ import (
 type counter struct {
 	name, category, description string
 	pid                         identity // of processed profiles
-	thread                      int64    // index main thread of its process in profiles without pids; otherwise none
-	graph, unit, label          string   // how to draw it, since version 62
+	thread                      int64    // index of its process's main thread in profiles without pids; otherwise none
+	graph, unit, label          string   // display settings, since version 62
 	samples                     counterSamples
 }
 
-// counterSamples are the values of a counter: the increments since the previous sample.
+// counterSamples are the values of a counter, as increments since the previous sample.
 type counterSamples struct {
 	time, count, number floats
 	rows                int
 }
 
-// overhead is the cost of the profiler itself in a process; its times are microseconds.
+// overhead is the cost of the profiler in a process; its times are microseconds.
 type overhead struct {
 	pid                                       identity
-	thread                                    int64 // as of counters
+	thread                                    int64 // as in counter
 	time, locking, expired, counters, threads floats
 	rows                                      int
 }
 
 // readCounter reads a counter.
 func (d *decoder) readCounter(p *profile) error {
-	if ok, err := d.room(len(p.counters)); !ok {
+	if ok, err := d.hasCapacity(len(p.counters)); !ok {
 		return err
 	}
 	c := &counter{thread: none}
@@ -76,7 +76,7 @@ func (d *decoder) readDisplay(c *counter) error {
 	})
 }
 
-// readGroups reads the older form: a list of groups, or one group, with the samples inside. Only the first one counts.
+// readGroups reads the older form: a group, or a list of groups, that contains the samples. Only the first one counts.
 func (d *decoder) readGroups(c *counter) error {
 	group := func() error {
 		into := &c.samples
@@ -114,7 +114,7 @@ func (d *decoder) readCounterSamples(s *counterSamples) error {
 	return err
 }
 
-// readOverheads reads profilerOverhead: one for the process, or a list of one for each process.
+// readOverheads reads profilerOverhead: a single one, or a list with one per process.
 func (d *decoder) readOverheads(p *profile) error {
 	b, err := d.Peek()
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *decoder) readOverheads(p *profile) error {
 }
 
 func (d *decoder) readOverhead(p *profile) error {
-	if ok, err := d.room(len(p.overheads)); !ok {
+	if ok, err := d.hasCapacity(len(p.overheads)); !ok {
 		return err
 	}
 	o := &overhead{thread: none}
@@ -150,17 +150,17 @@ func (d *decoder) readOverhead(p *profile) error {
 	})
 }
 
-// counterKind says which values a counter's track has.
+// counterKind is the kind of values on a counter's track.
 type counterKind uint8
 
 const (
 	levelCounter counterKind = iota // the running sum
 	rateCounter                     // increments per second
-	cpuCounter                      // CPU time, as a share of the time
+	cpuCounter                      // CPU time, as a share of wall time
 	powerCounter                    // pWh, as watts
 )
 
-// kind derives the kind from the profile's drawing instructions, otherwise from the category, as Firefox's front end does.
+// kind derives the kind from the profile's display settings, otherwise from the category, as Firefox's front end does.
 func (c *counter) kind() counterKind {
 	switch {
 	case c.category == "power" || c.unit == "pWh":
@@ -175,7 +175,7 @@ func (c *counter) kind() counterKind {
 	return levelCounter
 }
 
-// counterLabels are display names of Firefox's counters that come without one.
+// counterLabels are display names for Firefox's counters without one.
 var counterLabels = map[string]string{"malloc": "Memory", "processCPU": "Process CPU", "bandwidth": "Bandwidth"}
 
 // key describes the track of a counter.
@@ -209,9 +209,9 @@ func (c *counter) key(kind counterKind) timeline.CounterKey {
 }
 
 const (
-	// wattSeconds is one pWh: 1e-12 Wh of 3600 s.
+	// wattSeconds is one pWh (1e-12 Wh) in watt seconds.
 	wattSeconds = 3.6e-9
-	// cpuNanosPerMilli is the CPU time that a full processor uses in a millisecond.
+	// cpuNanosPerMilli is the CPU time of a busy processor in a millisecond.
 	cpuNanosPerMilli = 1e6
 )
 
@@ -232,8 +232,8 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	return c.addRates(track, ct, kind, process.delta)
 }
 
-// counts yields the time, in ms, of each row of a counter and the increment since the previous row. The first row
-// counts what was before the recording and is 0 (section 9).
+// counts yields the time of each row of a counter in ms and the increment since the previous row. The increment of the
+// first row counts from before the recording and is replaced by 0 (section 9).
 func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float64] {
 	return func(yield func(time, count float64) bool) {
 		s := &ct.samples
@@ -247,7 +247,7 @@ func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float6
 				count = 0
 			}
 			if _, ok := c.nanos(time); !ok {
-				c.log.Add(noTime(time), rowOf(i), ct.name)
+				c.log.Add(timeProblem(time), rowOf(i), ct.name)
 			}
 			if !yield(time, count) {
 				return
@@ -270,8 +270,8 @@ func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64
 	return nil
 }
 
-// addRates adds increments per time. A counter value of a trace holds until the next one, so each is at the start
-// of the interval in which it was counted; after the last one nothing is known, and the value is 0.
+// addRates adds increments per time. A counter value in a trace lasts until the next one, so each is at the start of
+// its interval; after the last one nothing is known, and the value is 0.
 func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
 	before := math.NaN()
 	last := timeline.Nanos(none)
@@ -279,7 +279,7 @@ func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKi
 		from := before
 		before = time
 		if math.IsNaN(from) && count == 0 {
-			from = time // nothing was counted before
+			from = time // no earlier increments
 		} else if !(time > from) {
 			from = time - c.interval
 		}
@@ -314,10 +314,10 @@ func (k counterKind) rate(count, length float64) float64 {
 	return perUnit(count, length/1000)
 }
 
-// since is nanos for the start of an interval: one that began before the trace starts with it.
+// since is nanos for the start of an interval, clamped to the start of the trace.
 func (c *converter) since(ms float64) (timeline.Nanos, bool) {
 	at, ok := c.nanos(ms)
-	if !ok && noTime(ms) == problem.EventNegativeTimestamp {
+	if !ok && timeProblem(ms) == problem.EventNegativeTimestamp {
 		return 0, true
 	}
 	return at, ok
@@ -352,7 +352,7 @@ func (c *converter) addCounters() error {
 	})
 }
 
-// processOf returns the process with a pid, or of a thread of the processed form, or of the profile.
+// processOf returns the process with a pid, of a main thread in the processed form, or of the profile.
 func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
 		return c.threads[p.firstThread+int(main)].process
@@ -363,8 +363,7 @@ func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	if p.process != nil && (pid.text == "" || !p.isProcessed()) {
 		return p.process
 	}
-	pr := c.process(&thread{pid: pid}, !p.isProcessed())
-	return pr
+	return c.process(&thread{pid: pid}, !p.isProcessed())
 }
 
 // addOverhead adds the cost of the profiler in a process. Times are microseconds.

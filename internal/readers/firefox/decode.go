@@ -10,17 +10,17 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// decoder reads the text of a profile, value by value, with members in any order. It knows the two shapes in which a
-// profile stores data (objects and lists, and tables of either form, see table.go) but not what they mean.
+// decoder reads the text of a profile, value by value, with members in any order. It handles the two shapes of data in
+// a profile (objects and lists, and both forms of tables, see table.go) without knowing their meaning.
 //
-// What has to be in the scanner's window at once is a unit: one element of a list of numbers, one row, one payload.
+// The scanner's window must contain one unit at a time: an element of a list of numbers, a row, or a payload.
 type decoder struct {
 	*jsondoc.Reader
-	slabs   *slabs // of a JSLB container; nil without a container
-	path    []step // where the decoder is, for messages
-	depth   int    // of inputs inside of inputs, see within
-	nesting int    // of processes in processes
-	wrapped bool   // the profile was found inside of another object
+	slabs   *slabs // of a JSLB container; may be nil
+	path    []step // current path, for messages
+	depth   int    // of inputs within inputs, see within
+	nesting int    // of processes within processes
+	wrapped bool   // the profile is wrapped in another object
 }
 
 // step is one step of the path from the root of the profile: a member or an element.
@@ -29,14 +29,14 @@ type step struct {
 	index int // of an element; -1 for a member
 }
 
-// maxDepth bounds values inside of values: processes in processes, JSON in strings, slabs in slabs.
+// maxDepth limits nested values: processes in processes, JSON in strings, slabs in slabs.
 const maxDepth = 8
 
-// within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container.
-// If that is truncated or malformed, what comes before is used, and the input itself continues.
+// within calls fn with another input in place of d's: a text value of the input, or a slab of its container. If that is
+// truncated or malformed, the part before the damage is used and the input itself continues.
 func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	if d.depth == maxDepth {
-		return d.Failed(fmt.Errorf("values inside of values, more than %d deep", maxDepth))
+		return d.Failed(fmt.Errorf("values nested more than %d deep", maxDepth))
 	}
 	d.depth++
 	if err := d.Within(other, fn); err != nil {
@@ -46,7 +46,7 @@ func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	return nil
 }
 
-// where names the decoder's place: "threads[3].markers.data[17]".
+// where returns the current path: "threads[3].markers.data[17]".
 func (d *decoder) where() string {
 	var b strings.Builder
 	for _, s := range d.path {
@@ -65,7 +65,7 @@ func (d *decoder) where() string {
 	return b.String()
 }
 
-// problem counts a problem at the current place.
+// problem counts a problem at the current path.
 func (d *decoder) problem(k problem.Kind, detail string) {
 	if d.Log.Wants(k) {
 		detail = strings.TrimPrefix(detail+" in "+d.where(), " ")
@@ -73,13 +73,13 @@ func (d *decoder) problem(k problem.Kind, detail string) {
 	d.Log.Add(k, d.Position(), detail)
 }
 
-// countNotes counts what a scanner tolerated, except commas, and clears it.
+// countNotes counts deviations that a scanner tolerated, except commas, and clears them.
 func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
 	jsondoc.CountNotes(log, n, at)
 	*n = jsonscan.Notes{}
 }
 
-// unexpected skips a value of the wrong kind; null is not counted.
+// unexpected skips a value of the wrong kind and counts it unless it is null.
 func (d *decoder) unexpected(c byte) error {
 	if c != 'n' {
 		d.problem(problem.FirefoxValueInvalid, "")
@@ -87,12 +87,12 @@ func (d *decoder) unexpected(c byte) error {
 	return d.Skip()
 }
 
-// maxListed bounds lists whose elements take much more memory than the few bytes that encode them. Real profiles hold
-// some hundred of each.
+// maxListed limits lists whose elements take much more memory than their encoding. Real profiles have a few hundred of
+// each.
 const maxListed = 1 << 16
 
-// room reports whether a list that has n elements may have one more; if not, it skips that one.
-func (d *decoder) room(n int) (ok bool, err error) {
+// hasCapacity reports whether a list of n elements may grow; if not, it skips the next element.
+func (d *decoder) hasCapacity(n int) (ok bool, err error) {
 	if n < maxListed {
 		return true, nil
 	}
@@ -159,14 +159,14 @@ func (d *decoder) array(element func() error) error {
 	return err
 }
 
-// scalar reads a value. Of an object or a list it returns the text as written. The text is valid until the decoder is
-// used again.
+// scalar reads a value; an object or list is returned as unparsed text. The text is valid until the decoder is used
+// again.
 func (d *decoder) scalar() (kind jsonscan.Kind, text []byte, err error) {
 	err = d.Unit(func() { kind, text = d.S.Scalar() })
 	return kind, text, err
 }
 
-// text reads a string; anything else becomes what it is in JSON, null the empty text.
+// text reads a string; null becomes "", other values their JSON text.
 func (d *decoder) text(dst *string) error {
 	kind, text, err := d.scalar()
 	if err == nil && kind != jsonscan.Null {
@@ -175,7 +175,7 @@ func (d *decoder) text(dst *string) error {
 	return err
 }
 
-// number reads a number; anything else leaves dst unchanged.
+// number reads a number; true is 1, and other values leave dst unchanged.
 func (d *decoder) number(dst *float64) error {
 	kind, text, err := d.scalar()
 	if err != nil {
@@ -192,7 +192,7 @@ func (d *decoder) number(dst *float64) error {
 	return nil
 }
 
-// truth reads true or false; numbers other than 0 are true.
+// truth reads true or false; nonzero numbers are true.
 func (d *decoder) truth(dst *bool) error {
 	kind, text, err := d.scalar()
 	if err == nil {
@@ -201,7 +201,7 @@ func (d *decoder) truth(dst *bool) error {
 	return err
 }
 
-// integer reads an integer, such as a version; anything else leaves dst unchanged.
+// integer reads an integer, such as a version; other values leave dst unchanged.
 func (d *decoder) integer(dst *int64) error {
 	kind, text, err := d.scalar()
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A marker is made of one or two rows of the marker table (section 5). Times are milliseconds on the clock of the
+// A marker is made from one or two rows of the marker table (section 5). Times are milliseconds on the clock of the
 // profile.
 type marker struct {
 	start, end float64 // end is NaN for an instant
-	row        int32   // gives name and category; its payload takes precedence over the payload of first
-	first      int32   // row that began a marker of two rows; none
+	row        int32   // has name and category; its payload takes precedence over that in first
+	first      int32   // start row of a marker with two rows; none
 	track      timeline.TrackID
-	message    int32 // of an endpoint of a message between processes: index into messages; none
+	message    int32 // index into messages of the message with this endpoint; none
 	state      markerState
 }
 
-// markerState says what is special about a marker.
+// markerState is a set of special properties of a marker.
 type markerState uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	markerSuppressed                         // other markers represent it
 )
 
-// phase says which times of a row are valid, numbered as in the format (section 5). The others are garbage.
+// phase determines which times of a row are valid, numbered as in the format (section 5). The others are garbage.
 type phase int32
 
 const (
@@ -41,16 +41,16 @@ const (
 	phaseEnd
 )
 
-// deriver makes the markers of a thread from its rows.
+// deriver makes the markers of a thread from rows.
 type deriver struct {
 	c    *converter
 	th   *threadState
 	rows *markerTable
-	open map[int32][]int32 // rows that started something, by name; ends match the last one
-	sent map[string]int32  // rows that started a request, by its id
+	open map[int32][]int32 // open start rows, by name; an end matches the last one
+	sent map[string]int32  // start rows of requests, by id
 }
 
-// derive makes the markers of a thread, in the order in which they were completed.
+// derive makes the markers of a thread in the order of their completion.
 func (c *converter) derive(th *threadState) {
 	d := &deriver{c: c, th: th, rows: &th.th.markers, open: map[int32][]int32{}, sent: map[string]int32{}}
 	th.markers = make([]marker, 0, d.rows.rows)
@@ -62,8 +62,8 @@ func (c *converter) derive(th *threadState) {
 	d.unfinished(order)
 }
 
-// order returns the rows in the order of writing. Rows of the raw form have none; the front end sorts them by their
-// end, otherwise by their start, where 0 counts as missing.
+// order returns the rows in the order of writing. The raw form has no order; like the front end, this sorts its rows by
+// end or, if missing or 0, by start.
 func (d *deriver) order() []int32 {
 	order := make([]int32, d.rows.rows)
 	for i := range order {
@@ -87,7 +87,7 @@ func (d *deriver) order() []int32 {
 	return order
 }
 
-// row handles one row.
+// row reads one row.
 func (d *deriver) row(row int32) {
 	kind := d.c.typeByMarkerName(d.th, row, d.c.typeOf(d.th.payload(row)))
 	d.th.types[row] = kind
@@ -117,7 +117,7 @@ func (d *deriver) row(row int32) {
 	}
 }
 
-// time moves a time of a row to the clock of the profile, and reports whether it is valid.
+// time converts a time of a row to the clock of the profile and reports whether it is valid.
 func (d *deriver) time(row int32, t *float64) bool {
 	if math.IsNaN(*t) {
 		d.c.log.Add(problem.EventInvalidTimestamp, d.th.at(row), d.th.name(row))
@@ -131,7 +131,7 @@ func (d *deriver) time(row int32, t *float64) bool {
 // add adds a marker.
 func (d *deriver) add(m marker) { d.th.markers = append(d.th.markers, m) }
 
-// interval handles a row that has both times. A request of the network has two such rows.
+// interval reads a row with both times. A network request has two such rows.
 func (d *deriver) interval(m marker, end float64, kind int32) {
 	if !d.time(m.row, &m.start) {
 		return
@@ -185,13 +185,13 @@ func (d *deriver) request(m marker) {
 	}
 }
 
-// neverEnded adds markers that a row started and no row ended.
+// neverEnded adds the marker of a start row without an end row.
 func (d *deriver) neverEnded(row int32) {
 	d.add(marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)) + d.th.delta, end: math.NaN(),
 		state: markerIncomplete})
 }
 
-// end pairs a row that ends something with the last open row of the same name, whatever its category and type.
+// end pairs an end row with the last open row of the same name, whatever its category and type.
 func (d *deriver) end(m marker, end float64) {
 	m.end = end
 	name := d.rows.name[m.row]
@@ -214,20 +214,20 @@ func (d *deriver) end(m marker, end float64) {
 	d.add(m)
 }
 
-// unfinished adds markers that never ended after all others, and completes missing times with the thread's.
+// unfinished adds markers without an end row after all others, and fills in missing times from the thread's range.
 func (d *deriver) unfinished(order []int32) {
-	waiting := map[int32]bool{}
+	unpaired := map[int32]bool{}
 	for _, rows := range d.open {
 		for _, row := range rows {
-			waiting[row] = true
+			unpaired[row] = true
 		}
 	}
 	for _, row := range d.sent {
-		waiting[row] = true
+		unpaired[row] = true
 	}
-	if len(waiting) > 0 {
+	if len(unpaired) > 0 {
 		for _, row := range order {
-			if waiting[row] {
+			if unpaired[row] {
 				d.neverEnded(row)
 			}
 		}
@@ -248,7 +248,7 @@ func (d *deriver) unfinished(order []int32) {
 	}
 }
 
-// phase returns the phase of a row. Before markers had phases, the payload has the times (section 5).
+// phase returns the phase of a row. In versions without phases, the payload has the times (section 5).
 func (d *deriver) phase(row int32, start, end *float64) phase {
 	recorded := phase(d.rows.phase.at(int(row)))
 	buggy := d.c.processed == buggyPhases && recorded != phaseStart && recorded != phaseEnd
@@ -291,5 +291,5 @@ func (d *deriver) phase(row int32, start, end *float64) phase {
 	return phaseInstant
 }
 
-// buggyPhases is the version of the processed format whose phases are wrong (section 3).
+// buggyPhases is the version of the processed form with wrong phases (section 3).
 const buggyPhases = 30

@@ -1,18 +1,18 @@
-// Package firefox reads Firefox profiles into a timeline: what Firefox itself writes (the raw form, versions 3 to 36)
-// and what the Firefox Profiler and many other programs write (the processed form, versions 0 to 70 and newer).
+// Package firefox reads Firefox profiles into a timeline: the raw form of Firefox itself (versions 3 to 36) and the
+// processed form of the Firefox Profiler and many other programs (versions 0 to 70 and newer).
 //
 // The rules are in docs/formats/firefox.md, whose sections the comments cite. A profile is a set of tables that refer
-// to each other, in files where the tables may come in any order, so that reading has two steps:
+// to each other and may come in any order, so reading has two steps:
 //
-//  1. decoding (decode.go, table.go, profile.go and the files named after tables): the text becomes typed columns. What a
-//     file has decides how it is read, not the version that it claims: programs lie about versions, and every shape of
-//     every version occurs in the wild.
+//  1. decoding (decode.go, table.go, profile.go and the files named after tables): the text becomes typed columns. The
+//     content of a file decides how it is read, not its version: programs write wrong versions, and every shape of every
+//     version occurs in practice.
 //  2. converting (converter.go): rows become markers (derive.go: pairs of rows; ipc.go: messages between processes),
 //     markers get tracks (lanes.go), payloads become arguments (payload.go) by their schemas (schema.go, label.go),
-//     stacks become call stacks (stacks.go, location.go), and the files named after other things do the same for these.
+//     stacks become call stacks (stacks.go, location.go), and other files do the same for the data in their names.
 //
-// What does not live here: the resolving of flows, whose rule is in package flowbind. The reader hands over which marker
-// names which flow.
+// What does not live here: the resolution of flows, whose rule is in package flowbind. The reader reports which marker
+// refers to which flow.
 package firefox
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Options says how Read reads.
+// Options configures Read.
 type Options struct {
 	readers.Options
 
@@ -43,8 +43,8 @@ const (
 	oldestRaw       = 3
 )
 
-// Read reads the Firefox profile r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are
-// not Firefox profiles; each states its position in the input.
+// Read reads the unpacked Firefox profile r into b. Errors of r, b and ctx, and of inputs that are not Firefox
+// profiles, state their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := decode(ctx, r, opts)
 	if err != nil {
@@ -68,7 +68,7 @@ func decode(ctx context.Context, r io.Reader, opts Options) (*profile, error) {
 	case !p.has.threads && !p.has.meta && d.Malformed() != nil:
 		return nil, d.Malformed()
 	case !p.has.threads && !p.has.meta:
-		return nil, errors.New("no Firefox profile: neither meta nor threads among its members")
+		return nil, errors.New("not a Firefox profile: it has neither meta nor threads")
 	case !p.isProcessed() && version != 0 && version < oldestRaw:
 		return nil, fmt.Errorf("version %d of the raw Firefox profile format is too old; the oldest that can be read is %d", version, oldestRaw)
 	case p.isProcessed() && p.meta.preprocessed > newestProcessed:
@@ -82,7 +82,7 @@ func decode(ctx context.Context, r io.Reader, opts Options) (*profile, error) {
 // isProcessed reports whether a profile has the processed form (section 1).
 func (p *profile) isProcessed() bool { return p.meta.isProcessed || p.has.shared }
 
-// document reads the input from its first byte to its last.
+// document reads the whole input.
 func (d *decoder) document(p *profile) error {
 	window := d.S.Window()
 	if len(window) == 0 {
@@ -99,7 +99,7 @@ func (d *decoder) document(p *profile) error {
 	case err != nil:
 		return err
 	case c != '{':
-		return d.Failed(fmt.Errorf("no Firefox profile: found %q instead of an object", c))
+		return d.Failed(fmt.Errorf("not a Firefox profile: found %q instead of an object", c))
 	}
 	if err := d.readProfile(p); err != nil {
 		return err

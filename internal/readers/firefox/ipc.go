@@ -7,18 +7,18 @@ import (
 )
 
 // Up to five markers describe a message between processes: one at each endpoint, and three on the way (section 5). The
-// message's identity finds them across all threads. If both endpoints are known, each gets one marker that lasts from
-// the one to the other and includes the stages between.
+// message's identity connects them across threads. If both endpoints are known, each gets one marker that lasts from
+// one to the other and includes the stages in between.
 type message struct {
-	points [numPoints]place
+	points [numPoints]markerRef
 	known  [numPoints]bool
 	times  [numPoints]float64 // of the stages between the endpoints; NaN if unknown
 	sync   bool
 	joined bool // both endpoints are known
 }
 
-// place is a marker of a thread.
-type place struct {
+// markerRef identifies a marker of a thread.
+type markerRef struct {
 	thread int32
 	marker int32
 }
@@ -30,13 +30,13 @@ const (
 	pointSent point = iota
 	pointTransferStart
 	pointTransferEnd
-	pointArrived // the transfer, seen by the receiver
+	pointArrived // the transfer, recorded by the receiver
 	pointReceived
 	numPoints
 )
 
 // pointKeys are the keys of the times between the endpoints, in the annotation weft.ipc.
-var pointKeys = [numPoints]ownKey{
+var pointKeys = [numPoints]argKey{
 	pointTransferStart: keyTransferStart, pointTransferEnd: keyTransferEnd, pointArrived: keyArrived,
 }
 
@@ -47,7 +47,7 @@ type messages struct {
 	key   []byte           // scratch
 }
 
-// collectMessages notes the markers of a thread that describe messages.
+// collectMessages finds the markers of a thread that describe messages.
 func (c *converter) collectMessages(index int, th *threadState) {
 	for i := range th.markers {
 		m := &th.markers[i]
@@ -59,18 +59,18 @@ func (c *converter) collectMessages(index int, th *threadState) {
 			continue
 		}
 		at, found := c.ipc.byKey[string(key)]
-		if !found || c.ipc.list[at].known[p] { // the number was used again
+		if !found || c.ipc.list[at].known[p] { // the number was reused
 			at = int32(len(c.ipc.list))
 			c.ipc.list = append(c.ipc.list, message{sync: sync})
 			c.ipc.byKey[string(key)] = at
 		}
 		msg := &c.ipc.list[at]
-		msg.points[p], msg.known[p] = place{int32(index), int32(i)}, true
+		msg.points[p], msg.known[p] = markerRef{int32(index), int32(i)}, true
 		m.message = at
 	}
 }
 
-// messageOf reads which message, and which stage of it, a marker describes. The key is valid until the next call.
+// messageOf reads the message and stage that a marker describes. The key is valid until the next call.
 func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, sync, ok bool) {
 	var other, kind, number, direction, stage []byte
 	c.eachMember(th.payload(row), func(name []byte, v value) {
@@ -118,7 +118,7 @@ func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, 
 	return key, p, sync, true
 }
 
-// joinMessages makes the markers of both endpoints last from one to the other, and omits those between them.
+// joinMessages extends the markers of both endpoints from one to the other and suppresses the markers in between.
 func (c *converter) joinMessages() {
 	for i := range c.ipc.list {
 		msg := &c.ipc.list[i]
@@ -145,7 +145,7 @@ func (c *converter) joinMessages() {
 	}
 }
 
-func (c *converter) markerAt(p place) *marker { return &c.threads[p.thread].markers[p.marker] }
+func (c *converter) markerAt(p markerRef) *marker { return &c.threads[p.thread].markers[p.marker] }
 
 // messageNames are the names of message markers, by direction and whether the sender waits.
 var messageNames = map[bool]map[markerState][]byte{
@@ -153,7 +153,7 @@ var messageNames = map[bool]map[markerState][]byte{
 	true:  {markerSent: []byte("SyncIPCOut"), markerReceived: []byte("SyncIPCIn")},
 }
 
-// messageName names a marker of an endpoint by its direction.
+// messageName returns the name of an endpoint's marker.
 func (c *converter) messageName(m *marker) []byte {
 	return messageNames[c.ipc.list[m.message].sync][m.state&(markerSent|markerReceived)]
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// slabs are the parts of a JSLB container (section 3): one is the JSON of the profile, in which {"$s":N} stands for
-// slab N, which is JSON again or a list of numbers.
+// slabs are the parts of a JSLB container (section 3): one is the JSON of the profile, in which {"$s":N} refers to slab
+// N, again JSON or a list of numbers.
 type slabs struct {
 	size      int64 // of the file
 	list      []slab
 	root      int
-	truncated bool  // some slabs are not in the file, or not as a whole
-	used      int64 // bytes of all slabs that were referred to
+	truncated bool  // some slabs are missing or incomplete
+	used      int64 // bytes of all slab references
 }
 
 // slab is one part of the file.
@@ -54,16 +54,16 @@ const (
 	jslbHeader    = len(jslbMagic) + 12
 	jslbEntry     = 12
 	jslbVersion   = 1
-	maxJSLB       = min(4<<30, math.MaxInt/4) // the format has offsets of 32 bits, and all of it is in memory
+	maxJSLB       = min(4<<30, math.MaxInt/4) // offsets have 32 bits, and the whole file is in memory
 	slabReference = `{"$s":`
 
-	// maxSlabUse bounds how much is read from slabs, as a multiple of the file's size: a profile refers to each list
-	// once, so more means circular references or a hostile input.
+	// maxSlabUse limits the bytes read from slabs as a multiple of the file's size: a profile refers to each list once,
+	// so more means circular references or a hostile input.
 	maxSlabUse = 8
 )
 
-// readSlabs reads a whole container. It must be in memory, because its JSON refers to slabs in any order. Of a truncated
-// one it returns the slabs that are there.
+// readSlabs reads a whole container into memory, because its JSON refers to slabs in any order. Of a truncated one it
+// returns the available slabs.
 func readSlabs(r io.Reader) (*slabs, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxJSLB+1))
 	switch {
@@ -78,7 +78,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 	header := file[len(jslbMagic):]
 	version, count, root := le.Uint32(header), int64(le.Uint32(header[4:])), le.Uint32(header[8:])
 	if version != jslbVersion {
-		return nil, fmt.Errorf("version %d of the JSLB container is not known", version)
+		return nil, fmt.Errorf("version %d of the JSLB container is unknown", version)
 	}
 	if int64(len(file)-jslbHeader) < count*jslbEntry || int64(root) >= count {
 		return nil, fmt.Errorf("byte %d: the table of %d slabs of the JSLB container is truncated", len(file), count)
@@ -88,7 +88,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 		entry := file[jslbHeader+i*jslbEntry:]
 		kind, offset, length := slabKind(le.Uint32(entry)), uint64(le.Uint32(entry[4:])), uint64(le.Uint32(entry[8:]))
 		if kind > slabJSON {
-			return nil, fmt.Errorf("byte %d: slab %d of the JSLB container is of an unknown type", jslbHeader+i*jslbEntry, i)
+			return nil, fmt.Errorf("byte %d: slab %d of the JSLB container has an unknown type", jslbHeader+i*jslbEntry, i)
 		}
 		start, end := min(offset, uint64(len(file))), min(offset+length, uint64(len(file)))
 		s.truncated = s.truncated || end < offset+length
@@ -100,7 +100,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 	return s, nil
 }
 
-// scanner returns a scanner over the JSON of a slab, or over its numbers written as JSON.
+// scanner returns a scanner over the JSON of a slab, or over its numbers as JSON.
 func (s *slabs) scanner(i int) *jsonscan.Scanner {
 	slab := s.list[i]
 	if slab.kind != slabJSON {
@@ -111,7 +111,7 @@ func (s *slabs) scanner(i int) *jsonscan.Scanner {
 	return scanner
 }
 
-// slab reads a reference to a slab and returns a scanner over that slab; nil if there is none.
+// slab reads a reference to a slab and returns a scanner over the slab, or nil if the next value is not a reference.
 func (d *decoder) slab() (*jsonscan.Scanner, error) {
 	if d.slabs == nil {
 		return nil, nil
@@ -127,7 +127,7 @@ func (d *decoder) slab() (*jsonscan.Scanner, error) {
 			index, _ = jsonscan.Int64(text)
 		}
 		if _, more := d.S.Key(); more {
-			index = math.MaxInt64 // no reference, though it begins like one
+			index = math.MaxInt64 // not a reference, though it starts like one
 		}
 	})
 	switch {
@@ -145,14 +145,14 @@ func (d *decoder) slab() (*jsonscan.Scanner, error) {
 	return d.slabs.scanner(int(index)), nil
 }
 
-// numberReader writes the numbers of a slab as a JSON list.
+// numberReader returns the numbers of a slab as a JSON list.
 type numberReader struct {
 	slab slab
 	next int
-	text []byte // written and not yet read
+	text []byte // unread text
 }
 
-// numbersAtOnce is the number of numbers that are written at a time.
+// numbersAtOnce is the number of numbers that are converted at once.
 const numbersAtOnce = 1 << 12
 
 // Read implements io.Reader.
@@ -168,7 +168,7 @@ func (r *numberReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// write puts the next numbers into text; nothing after the end of the list.
+// write appends the next numbers to text, or nothing after the end of the list.
 func (r *numberReader) write() {
 	count := len(r.slab.data) / slabSizes[r.slab.kind]
 	if r.next > count {
@@ -192,7 +192,7 @@ func (r *numberReader) write() {
 	}
 }
 
-// appendNumber appends number i of a slab as JSON. Values that JSON cannot represent are null.
+// appendNumber appends number i of a slab as JSON. Values that JSON cannot represent become null.
 func (s *slab) appendNumber(b []byte, i int) []byte {
 	le := binary.LittleEndian
 	at := s.data[i*slabSizes[s.kind]:]

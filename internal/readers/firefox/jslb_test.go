@@ -47,7 +47,7 @@ func numberSlab(kind slabKind, numbers any) slab {
 	return slab{kind: kind, data: b.Bytes()}
 }
 
-// A profile in a container says what the same profile says as JSON, whatever the types of its numbers.
+// A profile in a container equals the same profile as JSON, whatever the types of its numbers.
 func TestContainer(t *testing.T) {
 	root := `{"meta":{"preprocessedProfileVersion":75,"startTime":1000,"interval":1},"shared":%s,"threads":[%s]}`
 	shared := `{"stringArray":["a","b"],"stackTable":{"frame":%s,"prefixOffset":%s,"length":2},` +
@@ -91,7 +91,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// Of a container that is cut in the middle of a list the rest is used.
+// If a container is truncated in the middle of a list, the rest is used.
 func TestContainerThatIsCut(t *testing.T) {
 	container := jslb(jsonSlab(`{"meta":{"preprocessedProfileVersion":75,"startTime":0,"interval":1},"threads":[{"name":"T","pid":"1","tid":1,
 		"samples":{"stack":[null,null,null],"time":{"$s":1},"length":3}}],"counters":[{"name":"c","pid":"1","samples":{"time":[1,2],"count":[0,7]}}]}`),
@@ -107,7 +107,7 @@ func TestContainerThatIsCut(t *testing.T) {
 	}
 }
 
-// Long lists are read from containers as well as short ones.
+// Containers may have long lists.
 func TestLongSlab(t *testing.T) {
 	for _, n := range []int{0, 1, numbersAtOnce - 1, numbersAtOnce, numbersAtOnce + 1, 3*numbersAtOnce + 5} {
 		numbers := make([]int32, n)
@@ -126,7 +126,7 @@ func TestLongSlab(t *testing.T) {
 	}
 }
 
-// References in circles, and slabs that are used again and again, end with an error.
+// Circular references and excessive references to slabs end with an error.
 func TestContainerWithoutEnd(t *testing.T) {
 	for name, slabs := range map[string][]slab{
 		"circle": {jsonSlab(`{"meta":{},"threads":{"$s":1}}`), jsonSlab(`{"$s":1}`)},

@@ -15,9 +15,9 @@ type template []part
 // part is a piece of a template: literal text or a placeholder.
 type part struct {
 	kind partKind
-	text string // literal text; of a ternary, the text if its key is true
-	no   string // of a ternary, the other text
-	slot int    // partField, partTernary: of the value
+	text string // literal text; of a ternary, the text for a true key
+	no   string // of a ternary, the text for a false key
+	slot int    // of the value; for partField and partTernary
 }
 
 type partKind uint8
@@ -33,11 +33,11 @@ const (
 	partTernary
 )
 
-// maxParts bounds the pieces of a template, since each costs time for every marker. Real templates have a few.
+// maxParts limits the pieces of a template, since each costs time for every marker. Real templates have a few.
 const maxParts = 64
 
-// template parses a label. An unknown placeholder is empty, as in the front end. template returns false if the label is
-// too long to be used in full.
+// template parses a label. An unknown placeholder is empty, as in the front end. whole is false if the label is too
+// long to be used in full.
 func (s *schema) template(text string) (t template, whole bool) {
 	for range maxParts {
 		open := strings.IndexByte(text, '{')
@@ -49,12 +49,12 @@ func (s *schema) template(text string) (t template, whole bool) {
 		}
 		if length < 0 {
 			if text != "" {
-				t = append(t, part{text: labelText(text)})
+				t = append(t, part{text: clip(text, maxLabel)})
 			}
 			return t, len(text) <= maxLabel
 		}
 		if open > maxLabel {
-			return append(t, part{text: labelText(text)}), false
+			return append(t, part{text: clip(text, maxLabel)}), false
 		}
 		if open > 0 {
 			t = append(t, part{text: text[:open]})
@@ -70,15 +70,7 @@ func (s *schema) template(text string) (t template, whole bool) {
 	return t, text == ""
 }
 
-// labelText returns the part of a text that is used in a label.
-func labelText(text string) string {
-	if len(text) <= maxLabel {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxLabel], "")
-}
-
-// indexUnquoted returns the index of the first instance of a byte outside quotes; -1 if there is none.
+// indexUnquoted returns the first index of a byte outside quotes, or -1.
 func indexUnquoted(text string, c byte) int {
 	quote := byte(0)
 	for i := range len(text) {
@@ -105,7 +97,7 @@ func (s *schema) placeholder(text string) (part, bool) {
 		if colon < 0 || !isData {
 			return part{}, false
 		}
-		yes, no := labelText(literal(rest[:colon])), labelText(literal(rest[colon+1:]))
+		yes, no := clip(literal(rest[:colon]), maxLabel), clip(literal(rest[colon+1:]), maxLabel)
 		return part{kind: partTernary, slot: s.slot(key), text: yes, no: no}, true
 	}
 	if key, ok := strings.CutPrefix(text, "marker.data."); ok {
@@ -118,7 +110,7 @@ func (s *schema) placeholder(text string) (part, bool) {
 	return part{kind: kind}, ok
 }
 
-// literal returns the text inside of quotes.
+// literal removes quotes from a text.
 func literal(quoted string) string {
 	quoted = strings.TrimSpace(quoted)
 	if len(quoted) >= 2 && (quoted[0] == '\'' || quoted[0] == '"') && quoted[len(quoted)-1] == quoted[0] {
@@ -127,7 +119,7 @@ func literal(quoted string) string {
 	return quoted
 }
 
-// labelled holds what a label can show of a marker.
+// labelled is the input of a label: properties of a marker.
 type labelled struct {
 	name, category []byte
 	start, end     float64 // ms; end is NaN for instants
@@ -135,7 +127,7 @@ type labelled struct {
 	values         []value // by slot; strings are resolved
 }
 
-// maxLabel bounds the length of a label: a template may repeat a long text many times.
+// maxLabel limits the length of a label: a template may repeat a long text many times.
 const maxLabel = 1 << 10
 
 // appendLabel appends the text of a label.
@@ -175,7 +167,7 @@ func (t template) appendLabel(b []byte, m *labelled) []byte {
 	return b
 }
 
-// isTrue reports whether a value counts as true in JavaScript.
+// isTrue reports whether a value is truthy in JavaScript.
 func (v *value) isTrue() bool {
 	switch v.kind {
 	case jsonscan.True, jsonscan.Object, jsonscan.Array:
@@ -225,7 +217,7 @@ func appendField(b []byte, f format, v *value) []byte {
 	return append(b, v.text...)
 }
 
-// appendList appends the elements of a list with commas between them.
+// appendList appends the elements of a list, separated by commas.
 func appendList(b, text []byte) []byte {
 	var s jsonscan.Scanner
 	s.Reset(text)
@@ -240,7 +232,7 @@ func appendList(b, text []byte) []byte {
 	return b
 }
 
-// appendDuration appends milliseconds with the unit that suits.
+// appendDuration appends milliseconds in a suitable unit.
 func appendDuration(b []byte, ms float64) []byte {
 	switch size := math.Abs(ms); {
 	case size >= 1000:
@@ -253,7 +245,7 @@ func appendDuration(b []byte, ms float64) []byte {
 	return append(appendRounded(b, ms*1e6), "ns"...)
 }
 
-// appendBytes appends a number of bytes with the unit that suits.
+// appendBytes appends a number of bytes in a suitable unit.
 func appendBytes(b []byte, n float64) []byte {
 	units := [...]string{"B", "KB", "MB", "GB", "TB"}
 	i := 0
@@ -263,7 +255,7 @@ func appendBytes(b []byte, n float64) []byte {
 	return append(appendRounded(b, n), units[i]...)
 }
 
-// appendRounded appends a number with at most three digits after the point, without trailing zeros.
+// appendRounded appends a number with up to three decimals, without trailing zeros.
 func appendRounded(b []byte, f float64) []byte {
 	start := len(b)
 	b = strconv.AppendFloat(b, f, 'f', 3, 64)

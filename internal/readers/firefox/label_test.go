@@ -69,7 +69,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A label ends, however often its template puts in a text.
+// The length of a label is limited, however often its template repeats a text.
 func TestLongLabel(t *testing.T) {
 	s := &schema{}
 	s.finish(strings.Repeat("{marker.name}", 1000), "")
@@ -79,7 +79,7 @@ func TestLongLabel(t *testing.T) {
 	}
 }
 
-// What a schema costs each marker is bounded, however long it is: pieces of labels, and values that are kept at hand.
+// The cost of a schema per marker is limited, however long it is: pieces of labels and stored values.
 func TestHugeSchemas(t *testing.T) {
 	var many strings.Builder
 	for i := range 10_000 {
@@ -103,7 +103,7 @@ func TestHugeSchemas(t *testing.T) {
 	} {
 		whole := test.s.finish(test.label, "")
 		if whole && name != "ternary" {
-			t.Errorf("%s: what is too much is not told", name)
+			t.Errorf("%s: the excess is not reported", name)
 		}
 		if len(test.s.slots) > maxSlots || len(test.s.flows) > maxSlots || len(test.s.chart) > maxParts {
 			t.Errorf("%s: %d values, %d flows, %d pieces", name, len(test.s.slots), len(test.s.flows), len(test.s.chart))
@@ -124,7 +124,7 @@ func TestHugeSchemas(t *testing.T) {
 	}
 }
 
-// A label that shows the id of a flow would give every marker another name.
+// A label with a flow id would give every marker a different name.
 func TestLabelWithFlow(t *testing.T) {
 	s := schema{fields: []field{{key: "flow", format: formatFlow}, {key: "url"}}}
 	if s.finish("{marker.name} (flow={marker.data.flow})", ""); s.chart != nil {
@@ -135,8 +135,8 @@ func TestLabelWithFlow(t *testing.T) {
 	}
 }
 
-// A label that is only "IPC" gives way to the table's, which tells what was sent. The label of the table counts for nothing else,
-// and not with the id of a flow in it.
+// The table's label replaces a label that is only "IPC", because it describes the message. It is not used otherwise,
+// and not with its flow id.
 func TestLabelOfTable(t *testing.T) {
 	const plain, message = "{marker.name}", "{marker.data.name}(flow={marker.data.flow})"
 	for _, test := range []struct {

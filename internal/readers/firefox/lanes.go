@@ -9,30 +9,31 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// timerWait is the name of the intervals in which the thread that fires timers has nothing to do. Their type is stack-based;
-// among the slices of the thread they would make it the busiest of the browser.
+// timerWait names the intervals in which the thread that fires timers is idle. Their type is stack-based; as slices of
+// the thread they would make it the busiest of the browser.
 const timerWait = "TimerThread::Wait"
 
-// placer finds the tracks of the markers of one thread (section 5). Stack-based intervals are slices of the thread as far
-// as they nest, and as the thread works in them. All other intervals of one name share a track below the thread, with lanes
-// for those that overlap, as in the front end's marker chart.
+// placer finds the tracks of the markers of one thread (section 5). Stack-based intervals in which the thread works
+// become slices of the thread if they nest. All other intervals share a track per name below the thread, with lanes for
+// those that overlap, as in the front end's marker chart.
 type placer struct {
 	c    *converter
 	th   *threadState
-	open []float64      // ends of the slices on the thread's track, the outermost first
-	rows map[int32]*row // by the name of their markers
+	open []float64          // ends of the open slices on the thread's track, outermost first
+	rows map[int32]*laneSet // by marker name
 	net  *readers.Lanes[float64]
 }
 
-// row is the tracks of the intervals of a name, which viewers show as one. All are in the group of the first interval.
-type row struct {
+// laneSet is the tracks of the intervals with one name, which viewers show as one. All are in the group of the first
+// interval.
+type laneSet struct {
 	lanes *readers.Lanes[float64]
 	place timeline.Place
 }
 
-// place gives all markers of a thread their tracks. They are sorted by start.
+// place assigns tracks to the markers of a thread, which are sorted by start.
 func (c *converter) place(th *threadState) {
-	p := &placer{c: c, th: th, rows: map[int32]*row{}}
+	p := &placer{c: c, th: th, rows: map[int32]*laneSet{}}
 	order := make([]int32, 0, len(th.markers))
 	for i := range th.markers {
 		m := &th.markers[i]
@@ -57,7 +58,7 @@ func (c *converter) place(th *threadState) {
 	}
 }
 
-// isInstant reports whether the marker has no end. An interval that ends at its start is not an instant (section 5).
+// isInstant reports whether the marker has no end. An interval without length is not an instant (section 5).
 func (m *marker) isInstant() bool { return m.end != m.end }
 
 // track returns the track of an interval.
@@ -86,20 +87,20 @@ func (p *placer) track(m *marker) timeline.TrackID {
 	return p.th.track
 }
 
-// isWait reports whether the thread does nothing in an interval.
+// isWait reports whether the thread is idle during an interval.
 func (p *placer) isWait(m *marker) bool {
 	name, _ := p.th.tables.strings.at(p.th.th.markers.name[m.row])
 	return string(name) == timerWait
 }
 
-// named returns a lane of the track that has the marker's name.
+// named returns a lane of the track with the marker's name.
 func (p *placer) named(m *marker) timeline.TrackID {
 	index := p.th.th.markers.name[m.row]
 	text, _ := p.th.tables.strings.at(index)
 	return p.lane(index, text, m, p.place(m))
 }
 
-// place returns the group of intervals: timers, or a category among all markers.
+// place returns the group of an interval: timers, or a category in the group of markers.
 func (p *placer) place(m *marker) timeline.Place {
 	category := p.th.th.markers.category.at(int(m.row))
 	name := ""
@@ -115,7 +116,7 @@ func (p *placer) place(m *marker) timeline.Place {
 func (p *placer) lane(key int32, name []byte, m *marker, place timeline.Place) timeline.TrackID {
 	r := p.rows[key]
 	if r == nil {
-		r = &row{p.newLanes(p.th.track, string(name), timeline.NoRole), place}
+		r = &laneSet{p.newLanes(p.th.track, string(name), timeline.NoRole), place}
 		p.rows[key] = r
 	}
 	track, _ := r.lanes.Take(m.start, m.end)
@@ -123,10 +124,10 @@ func (p *placer) lane(key int32, name []byte, m *marker, place timeline.Place) t
 	return track
 }
 
-// newLanes returns the tracks of intervals of a name below another track.
+// newLanes returns tracks with a name for intervals below another track.
 func (p *placer) newLanes(parent timeline.TrackID, name string, role timeline.Role) *readers.Lanes[float64] {
 	if name == "" {
-		name = "(no name)" // an unnamed track would take the name of its first marker, which has none
+		name = "(no name)" // viewers name an unnamed track after its first marker, which has no name
 	}
 	return readers.NewLanes[float64](p.c.b, parent, timeline.TrackSpec{Name: name, Role: role})
 }

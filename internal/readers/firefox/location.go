@@ -17,7 +17,7 @@ type location struct {
 	isAddress    bool
 }
 
-// rootScope names top-level scripts, which have no name.
+// rootScope is the prefix of names for top-level scripts, which have none.
 const rootScope = "(root scope) "
 
 // parseLocation parses the location of a frame.
@@ -27,12 +27,12 @@ func parseLocation(text []byte) location {
 	}
 	body := withoutSourceIndex(text)
 	if n := len(body); n > 0 && body[n-1] == ')' {
-		if loc, ok := symbolWithPlace(text); ok {
+		if loc, ok := splitSymbol(text); ok {
 			return loc
 		}
-		// The name may hold brackets itself, and so may the file: "f (a) (b:1:2)".
+		// Both the name and the file may contain brackets: "f (a) (b:1:2)".
 		if open := bytes.LastIndex(body[:n-1], []byte(" (")); open >= 0 {
-			loc := splitPlace(lastOfChain(body[open+2 : n-1]))
+			loc := splitPosition(lastOfChain(body[open+2 : n-1]))
 			if loc.line > 0 {
 				loc.function, loc.isJS = body[:open], true
 				if open == 0 {
@@ -43,7 +43,7 @@ func parseLocation(text []byte) location {
 		}
 		return nativeLocation(text)
 	}
-	loc := splitPlace(lastOfChain(body))
+	loc := splitPosition(lastOfChain(body))
 	if loc.line == 0 || bytes.IndexByte(loc.file, ' ') >= 0 || bytes.IndexByte(loc.file, '/') < 0 && bytes.IndexByte(loc.file, '.') < 0 {
 		return nativeLocation(text)
 	}
@@ -62,7 +62,7 @@ func hexAddress(text []byte) (address uint64, ok bool) {
 	return address, err == nil
 }
 
-// withoutSourceIndex removes "[12]" from the end, which says which source a file is.
+// withoutSourceIndex removes the index of the source, "[12]", from the end.
 func withoutSourceIndex(text []byte) []byte {
 	if len(text) == 0 || text[len(text)-1] != ']' {
 		return text
@@ -85,8 +85,8 @@ func lastOfChain(text []byte) []byte {
 	return text
 }
 
-// splitPlace splits "file:line:column" or "file:line".
-func splitPlace(text []byte) location {
+// splitPosition splits "file:line:column" or "file:line".
+func splitPosition(text []byte) location {
 	file, last, ok := trimNumber(text)
 	if !ok {
 		return location{file: text}
@@ -107,9 +107,9 @@ func trimNumber(text []byte) (rest []byte, n int64, ok bool) {
 	return text[:i], n, ok && n >= 0
 }
 
-// symbolWithPlace splits "function (in library) (file:line)". It is tried before JavaScript, whose functions have such
-// names only in theory.
-func symbolWithPlace(text []byte) (loc location, ok bool) {
+// splitSymbol splits "function (in library) (file:line)". It takes precedence over JavaScript, where such names hardly
+// occur.
+func splitSymbol(text []byte) (loc location, ok bool) {
 	i := bytes.LastIndex(text, []byte(") ("))
 	if i < 0 || text[len(text)-1] != ')' {
 		return loc, false
@@ -118,7 +118,7 @@ func symbolWithPlace(text []byte) (loc location, ok bool) {
 	if in < 0 {
 		return loc, false
 	}
-	if loc = splitPlace(text[i+len(") (") : len(text)-1]); loc.line == 0 {
+	if loc = splitPosition(text[i+len(") (") : len(text)-1]); loc.line == 0 {
 		return loc, false
 	}
 	loc.function = text[:in]

@@ -19,7 +19,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	kind := &c.types[th.types[m.row]]
 	start, ok := c.nanos(m.start)
 	if !ok {
-		c.log.Add(noTime(m.start), th.at(m.row), th.name(m.row))
+		c.log.Add(timeProblem(m.start), th.at(m.row), th.name(m.row))
 		return nil
 	}
 	name, ok := th.tables.strings.at(rows.name[m.row])
@@ -50,7 +50,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 		out.Kind, out.Dur = timeline.Slice, end-start
 		out.LoopTask = kind.special == specialLongTask
 	}
-	if kind.special == specialNetwork { // shown with the requests of the process
+	if kind.special == specialNetwork { // on the track for requests of the process
 		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}
 	}
 	c.encodeArgs(th, m, kind, out)
@@ -72,7 +72,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	return nil
 }
 
-// encodeArgs encodes the payload of a marker and what weft adds.
+// encodeArgs encodes the payload of a marker and weft's additions.
 func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out *timeline.Event) {
 	c.enc.Reset()
 	p := &c.payload
@@ -91,19 +91,19 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	if p.screenshot == nil {
 		c.encodeLabel(m, out)
 	}
-	c.payload.wide = appendType(out.Category, kind.name)
-	out.Category = c.payload.wide
-	if p.screenshot != nil { // the viewer finds pictures by name and category
-		c.ownKey(keyMarker)
+	c.payload.categories = appendType(out.Category, kind.name)
+	out.Category = c.payload.categories
+	if p.screenshot != nil { // viewers recognize pictures by name and category
+		c.weftKey(keyMarker)
 		c.enc.String(out.Name)
-		c.ownKey(keyCategory)
+		c.weftKey(keyCategory)
 		c.enc.String(out.Category)
 		out.Name, out.Category, out.Screenshot = []byte(readers.ScreenshotName), []byte(readers.ScreenshotCategory), p.screenshot
 	}
 	if p.cause.known {
 		out.Callstack = th.stacks.callstack(p.cause.stack)
 		if at, ok := c.nanos(p.cause.time); ok {
-			c.ownKey(keyCauseTime)
+			c.weftKey(keyCauseTime)
 			c.enc.Int(int64(at))
 		}
 	}
@@ -111,22 +111,23 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 		c.useWindow(th, p.window)
 		c.encodePage(p.window)
 	}
-	if id := th.th.markers.threadID.at(int(m.row)); id != none { // the table merges several threads
-		c.ownKey(keyThreadID)
+	if id := th.th.markers.threadID.at(int(m.row)); id != none { // the table contains several threads
+		c.weftKey(keyThreadID)
 		c.enc.Int(id)
 	}
 	if m.state&markerIncomplete != 0 {
-		c.ownKey(keyIncomplete)
+		c.weftKey(keyIncomplete)
 		c.enc.Bool(true)
 	}
 	if m.message != none && c.ipc.list[m.message].joined {
 		c.encodeMessage(&c.ipc.list[m.message])
 	}
-	c.closeOwn()
+	c.closeWeft()
 	out.Args = c.enc.Args()
 }
 
-// encodeLabel names an event by the label of its schema, if that gives one, and a request by its address, and keeps the name of the marker.
+// encodeLabel names an event after the label of its schema, or a request after its address, and keeps the name of the
+// marker as an argument.
 func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	p := &c.payload
 	sch := p.kind.schema
@@ -136,19 +137,19 @@ func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	case p.kind.special == specialNetwork:
 		label = p.requestName(out.Name)
 	case len(sch.chart) > 0:
-		what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
-		p.label = sch.chart.appendLabel(p.label[:0], &what)
+		values := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
+		p.label = sch.chart.appendLabel(p.label[:0], &values)
 		label = bytes.TrimSpace(p.label)
 	}
 	if len(label) == 0 || bytes.Equal(label, out.Name) {
 		return
 	}
-	c.ownKey(keyMarker)
+	c.weftKey(keyMarker)
 	c.enc.String(out.Name)
 	out.Name = label
 }
 
-// appendType appends the type of a marker to its categories. A type with a comma would read as several.
+// appendType appends the type of a marker to its categories, unless it has a comma, which separates categories.
 func appendType(categories []byte, kind string) []byte {
 	if kind == "" || strings.IndexByte(kind, ',') >= 0 || string(categories) == kind {
 		return categories
@@ -167,7 +168,7 @@ func (c *converter) encodePage(window int64) {
 		return
 	}
 	if page.Tab != 0 {
-		c.ownKey(keyTab)
+		c.weftKey(keyTab)
 		c.enc.Int(page.Tab)
 	}
 }
@@ -181,7 +182,7 @@ func (c *converter) encodeMessage(msg *message) {
 			continue
 		}
 		if !open {
-			c.ownKey(keyIPC)
+			c.weftKey(keyIPC)
 			c.enc.BeginDict()
 			open = true
 		}
@@ -193,28 +194,27 @@ func (c *converter) encodeMessage(msg *message) {
 	}
 }
 
-// isCategory reports whether a category index is valid; in profiles without categories, every index is.
+// isCategory reports whether a category index is valid; without categories in the profile, every index is.
 func (c *converter) isCategory(i int32) bool {
 	n := len(c.root.meta.categories)
 	return n == 0 || i >= 0 && int(i) < n
 }
 
-// categoryName is the text of a category and, if there is one, its subcategory: "cat,cat/sub".
+// categoryName returns the text of a category and of its subcategory, if any: "cat,cat/sub".
 func (c *converter) categoryName(category, subcategory int32) []byte {
 	list := c.root.meta.categories
 	if category < 0 || int(category) >= len(list) {
 		return nil
 	}
 	one := &list[category]
-	c.payload.wide = append(c.payload.wide[:0], one.name...)
+	c.payload.categories = append(c.payload.categories[:0], one.name...)
 	if subcategory > 0 && int(subcategory) < len(one.subcategories) {
-		c.payload.wide = append(append(append(append(c.payload.wide, ','), one.name...), '/'), one.subcategories[subcategory]...)
+		c.payload.categories = append(append(append(append(c.payload.categories, ','), one.name...), '/'), one.subcategories[subcategory]...)
 	}
-	return c.payload.wide
+	return c.payload.categories
 }
 
-// addFlows adds the ends of the flows that a marker names, in the order of its schema (section 7), and the arrow of a
-// message.
+// addFlows adds the flow ends of a marker in the order of its schema (section 7), and the arrow of a message.
 func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error {
 	if kind.schema != nil {
 		for _, slot := range kind.schema.flows {
@@ -241,7 +241,7 @@ func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error
 	return nil
 }
 
-// addFlow adds an end of a flow to the event that was added last.
+// addFlow adds a flow end to the event added last.
 func (c *converter) addFlow(space timeline.FlowSpace, role timeline.FlowRole, text []byte, id uint64) error {
 	c.flo = timeline.FlowEvent{
 		Space: space, Role: role, Binding: timeline.BindCarrier, Track: c.out.Track, Event: c.event, Offset: c.out.Offset,

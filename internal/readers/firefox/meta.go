@@ -7,16 +7,16 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// meta holds the metadata of a profile that conversion needs (section 2); the rest becomes attributes.
+// meta is the metadata that the conversion needs (section 2); the rest becomes attributes.
 type meta struct {
 	version      int64 // of the raw format; 0: missing
 	preprocessed int64 // of the processed format; 0: missing
 	isProcessed  bool
 
 	startTime     float64 // ms since 1970
-	startTimeText string  // as written
-	monotonic     string  // ns of the system's monotonic clock at startTime, as written
-	monotonicKey  string  // its key, which says which clock it is
+	startTimeText string  // unparsed
+	monotonic     string  // ns of the system's monotonic clock at startTime, unparsed
+	monotonicKey  string  // its key, which identifies the clock
 	interval      float64 // ms
 	endTime       float64 // profilingEndTime; NaN if unknown
 	processType   int64
@@ -25,7 +25,7 @@ type meta struct {
 	categories []category
 	schemas    []*schema
 	cpuUnit    string // of threadCPUDelta
-	timeUnit   string // "ms", or "bytes" in profiles of sizes
+	timeUnit   string // "ms", or "bytes" in size profiles
 
 	attributes []attribute
 }
@@ -95,7 +95,7 @@ func (d *decoder) readStart(m *meta) error {
 // readCategories reads the list of categories.
 func (d *decoder) readCategories(categories *[]category) error {
 	return d.array(func() error {
-		if ok, err := d.room(len(*categories)); !ok {
+		if ok, err := d.hasCapacity(len(*categories)); !ok {
 			return err
 		}
 		var c category
@@ -118,9 +118,9 @@ func (d *decoder) readCategories(categories *[]category) error {
 			return d.Skip()
 		})
 		if err == nil {
-			c.name = clip(c.name)
+			c.name = clip(c.name, maxCategory)
 			for i := range c.subcategories {
-				c.subcategories[i] = clip(c.subcategories[i])
+				c.subcategories[i] = clip(c.subcategories[i], maxCategory)
 			}
 			*categories = append(*categories, c)
 		}
@@ -128,12 +128,12 @@ func (d *decoder) readCategories(categories *[]category) error {
 	})
 }
 
-// maxCategory bounds the length of category names, which are on every event.
+// maxCategory limits the length of category names, which every event repeats.
 const maxCategory = 256
 
-func clip(name string) string {
-	if len(name) <= maxCategory {
-		return name
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return strings.ToValidUTF8(name[:maxCategory], "")
+	return strings.ToValidUTF8(text[:limit], "")
 }

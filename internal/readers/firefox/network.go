@@ -8,13 +8,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// timings are the members of the payload of a request that are times (section 5).
+// timings are the members of a request's payload that are times (section 5).
 var timings = map[string]bool{
 	"fetchStart": true, "domainLookupStart": true, "domainLookupEnd": true, "connectStart": true, "tcpConnectEnd": true,
 	"secureConnectionStart": true, "connectEnd": true, "requestStart": true, "responseStart": true, "responseEnd": true,
 }
 
-// requestPhases are the slices inside the slice of a request, each between two of its times.
+// requestPhases are the slices within a request, each between two of its times.
 var requestPhases = [...]struct {
 	name     string
 	from, to string
@@ -26,7 +26,7 @@ var requestPhases = [...]struct {
 	{"response", "responseStart", "responseEnd"},
 }
 
-// builtinSchemas describe types that files do not describe, as the front end knows them (section 6).
+// builtinSchemas describe types without a schema in the file, as in the front end (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
 	network.finish("", "")
@@ -35,8 +35,8 @@ func builtinSchemas() []*schema {
 	return []*schema{network, ipc}
 }
 
-// neededOfRequests reserves slots for the values that requests need.
-func (s *schema) neededOfRequests() {
+// addRequestSlots adds slots for the values of requests.
+func (s *schema) addRequestSlots() {
 	for _, p := range requestPhases {
 		s.slot(p.from)
 		s.slot(p.to)
@@ -46,7 +46,8 @@ func (s *schema) neededOfRequests() {
 	}
 }
 
-// requestName names a request by its address and method. A marker without address has Firefox's name, Load and its id first.
+// requestName returns a name with the address and method of a request. If the payload has no address, it is taken from
+// Firefox's name, after Load and the id.
 func (p *payloadState) requestName(marker []byte) []byte {
 	slots := p.kind.schema.bySlot
 	text := func(key string) []byte {
@@ -74,15 +75,15 @@ type redirect struct {
 	id     string
 }
 
-// addRedirect links the last added request to the target of its redirect, and to the earlier request that was
-// redirected to it.
+// addRedirect links the request added last to the target of its redirect, and to an earlier request that was redirected
+// to it.
 func (c *converter) addRedirect(th *threadState) error {
 	p := &c.payload
-	if own := p.values[p.kind.schema.slot("id")].text; len(own) > 0 {
-		if at := (redirect{th.index, string(own)}); c.redirects[at] != 0 {
-			id := c.redirects[at]
+	if id := p.values[p.kind.schema.slot("id")].text; len(id) > 0 {
+		if at := (redirect{th.index, string(id)}); c.redirects[at] != 0 {
+			flow := c.redirects[at]
 			delete(c.redirects, at)
-			if err := c.addFlow(timeline.FlowNative, timeline.FlowEnd, nil, id); err != nil {
+			if err := c.addFlow(timeline.FlowNative, timeline.FlowEnd, nil, flow); err != nil {
 				return err
 			}
 		}
@@ -108,7 +109,7 @@ func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	c.enc.Double(th.th.markers.start[m.row] + th.delta)
 }
 
-// addPhases adds the phases of the last added request that lie inside it.
+// addPhases adds the phases within the request added last.
 func (c *converter) addPhases(m *marker) error {
 	p := &c.payload
 	request := c.out

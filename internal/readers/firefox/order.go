@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busy measures the activity of a thread or process: CPU time in the unit of the profile, then samples with a stack,
-// then markers.
+// busy measures the activity of a thread or process: by CPU time in the unit of the profile, then by samples with a
+// stack, then by markers.
 type busy struct {
 	cpu              float64
 	samples, markers int
@@ -24,12 +24,12 @@ func (b *busy) add(other busy) {
 	b.markers += other.markers
 }
 
-// compareBusy puts the busier one first.
+// compareBusy orders by decreasing activity.
 func compareBusy(a, b busy) int {
 	return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.samples, a.samples), cmp.Compare(b.markers, a.markers))
 }
 
-// busy sums up the tables of a thread, without the first CPU time, which is from before the recording.
+// busy returns the activity of a thread, without the first CPU time, which precedes the recording.
 func (th *threadState) busy() busy {
 	s := &th.th.samples
 	b := busy{markers: th.th.markers.rows}
@@ -44,7 +44,7 @@ func (th *threadState) busy() busy {
 	return b
 }
 
-// readOrder reads what the profile says about the order of its threads.
+// readOrder reads the profile's settings for the order of its threads.
 func (c *converter) readOrder() {
 	for _, a := range c.root.meta.attributes {
 		switch a.key {
@@ -60,9 +60,8 @@ func (c *converter) readOrder() {
 	}
 }
 
-// setOrder orders processes and threads (section 11): the process of the recorded tab first, then the busier one, then
-// the one that comes first in the profile; of the threads of a process the main thread, then likewise. A profile that
-// asks for its own order of threads keeps it.
+// setOrder orders processes and threads (section 11): the process of the recorded tab first, then by activity, then by
+// position in the profile; within a process the main thread first, then likewise. A profile may require its own order.
 func (c *converter) setOrder() {
 	threads := slices.Clone(c.threads)
 	processes := slices.Clone(c.processes.list)
@@ -80,7 +79,7 @@ func (c *converter) setOrder() {
 			return cmp.Or(falseFirst(a != tab, b != tab), compareBusy(ofProcess[a], ofProcess[b]))
 		})
 		slices.SortStableFunc(threads, func(a, b *threadState) int {
-			return cmp.Or(falseFirst(!a.th.leads(), !b.th.leads()), compareBusy(ofThread[a], ofThread[b]))
+			return cmp.Or(falseFirst(!a.th.isMainThread(), !b.th.isMainThread()), compareBusy(ofThread[a], ofThread[b]))
 		})
 	}
 	for i, p := range processes {
@@ -91,8 +90,8 @@ func (c *converter) setOrder() {
 	}
 }
 
-// leads reports whether a thread is the main thread of its process.
-func (th *thread) leads() bool { return th.isMain || th.name == producers.GeckoMain }
+// isMainThread reports whether a thread is the main thread of its process.
+func (th *thread) isMainThread() bool { return th.isMain || th.name == producers.GeckoMain }
 
 func falseFirst(a, b bool) int {
 	switch {
@@ -104,8 +103,8 @@ func falseFirst(a, b bool) int {
 	return 1
 }
 
-// tabProcess returns the process with the most activity for the outermost documents of the recorded tab, the first of
-// several; nil if there is no activity. The parent process shows no documents of the web.
+// tabProcess returns the first process with the most activity for the outermost documents of the recorded tab, or nil.
+// The parent process shows no documents of the web.
 func (c *converter) tabProcess() *process {
 	var tab *process
 	for _, p := range c.processes.list {
@@ -116,15 +115,15 @@ func (c *converter) tabProcess() *process {
 	return tab
 }
 
-// useWindow notes activity of a thread for a window.
+// useWindow counts activity of a thread for a window.
 func (c *converter) useWindow(th *threadState, window int64) {
 	if page := c.pages.page(window); page != nil && page.Embedder == 0 && c.isRecorded(page) {
 		th.process.tabUses++
 	}
 }
 
-// isRecorded reports whether a page belongs to the recorded tab. A profile that does not name a tab (0) records all
-// tabs with web documents.
+// isRecorded reports whether a page belongs to the recorded tab. A profile without a tab (0) records all tabs with web
+// documents.
 func (c *converter) isRecorded(p *timeline.Page) bool {
 	if tab := c.activeTab; tab != 0 {
 		return p.Tab == tab

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ranked returns the names of processes and threads in the order in which viewers show them.
+// ranked returns the names of processes and threads in the order of viewers.
 func ranked(t *testing.T, profile string) string {
 	t.Helper()
 	tl, _, err := suite.Load(t, strings.NewReader(profile), Options{})
@@ -28,7 +28,7 @@ func ranked(t *testing.T, profile string) string {
 	return strings.Join(names[:strings.Count(profile, `"tid"`)], "\n")
 }
 
-// The parent process names the tab most often and was busiest, an extension comes first in the profile.
+// The parent process names the tab most often and is the busiest; an extension comes first in the profile.
 func TestOrder(t *testing.T) {
 	const (
 		parent = `"processName":"parent","processType":"default","pid":"1"`
@@ -70,7 +70,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Intervals of one name are one row, which is in one group: the first interval's, whatever the categories of the others.
+// Intervals with one name form one row in the group of the first interval, whatever the categories of the others.
 func TestRowsAreInOneGroup(t *testing.T) {
 	tl, _, err := suite.Load(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"categories":[{"name":"DOM"},{"name":"Timer"}],
 		"markerSchema":[{"name":"T","isStackBased":false,"fields":[]},{"name":"S","isStackBased":true,"fields":[]}]},"shared":{"stringArray":["m"]},

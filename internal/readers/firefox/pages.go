@@ -2,9 +2,9 @@ package firefox
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -30,7 +30,7 @@ func (d *decoder) readPages(pages *[]timeline.Page) error {
 	})
 }
 
-// pageMembers reads the members of a page, which is a unit.
+// pageMembers reads the members of a page, which is one unit.
 func (d *decoder) pageMembers(p *timeline.Page) {
 	d.S.Value()
 	for key, ok := d.S.Key(); ok; key, ok = d.S.Key() {
@@ -48,7 +48,7 @@ func (d *decoder) pageMembers(p *timeline.Page) {
 			p.Embedder = number
 		case "url":
 			if kind == jsonscan.String {
-				p.URL = strings.ToValidUTF8(string(text[:min(len(text), maxAttribute)]), "")
+				p.URL = clip(string(text), readers.MaxAttribute)
 			}
 		case "isPrivateBrowsing":
 			p.Private = kind == jsonscan.True
@@ -56,10 +56,10 @@ func (d *decoder) pageMembers(p *timeline.Page) {
 	}
 }
 
-// maxAncestors bounds the walk up the tree of pages, whose parents may form a cycle.
+// maxAncestors limits the walk up the tree of pages, whose parents may form a cycle.
 const maxAncestors = 64
 
-// pageTree finds pages by their windows.
+// pageTree finds pages by window.
 type pageTree struct {
 	pages    []timeline.Page
 	byWindow map[int64]int
@@ -67,13 +67,13 @@ type pageTree struct {
 
 func newPageTree(pages []timeline.Page) *pageTree {
 	t := &pageTree{pages: pages, byWindow: make(map[int64]int, len(pages))}
-	for i := range pages { // the last of several of one window counts: the first is often about:blank
+	for i := range pages { // the last page of a window counts: the first is often about:blank
 		t.byWindow[pages[i].Window] = i
 	}
 	return t
 }
 
-// page returns the page of a window; nil if it is not known.
+// page returns the page of a window, or nil.
 func (t *pageTree) page(window int64) *timeline.Page {
 	i, ok := t.byWindow[window]
 	if !ok {
@@ -94,7 +94,7 @@ func (t *pageTree) top(p *timeline.Page) *timeline.Page {
 	return p
 }
 
-// describePage returns a page as JSON with the members of the format, for people.
+// describePage returns a page as JSON with the format's members, for readers of the attribute.
 func describePage(p *timeline.Page) string {
 	b := []byte(`{"tabID":`)
 	b = strconv.AppendInt(b, p.Tab, 10)

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addPauses adds the times in which the profiler was paused, which in the processed form each thread of a process has.
+// addPauses adds the pauses of the profiler. In the processed form each thread of a process has them.
 func (c *converter) addPauses() error {
 	added := map[*process]bool{}
 	for _, th := range c.threads {
@@ -30,10 +30,10 @@ func (c *converter) addPauses() error {
 func (c *converter) addProcessPauses(pr *process, pauses []pause) error {
 	for _, one := range pauses {
 		from, to := one.start+pr.delta, one.end+pr.delta
-		if math.IsNaN(from) { // it began before the recording
+		if math.IsNaN(from) { // started before the recording
 			from = min(c.start, to)
 		}
-		if math.IsNaN(to) { // it ended after the recording
+		if math.IsNaN(to) { // ended after the recording
 			to = max(c.end, from)
 		}
 		err := c.addSlice(c.b.RoleTrack(pr.track, timeline.RolePaused), cmp.Or(one.reason, "paused"), from, to, nil)

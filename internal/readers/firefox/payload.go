@@ -11,25 +11,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// payloadState holds the payload of the current marker during encoding.
+// payloadState is the state of encoding the payload of the current marker.
 type payloadState struct {
-	s     jsonscan.Scanner
-	other jsonscan.Scanner // of values inside values
+	s      jsonscan.Scanner
+	nested jsonscan.Scanner // reads values within values
 
-	th     *threadState
-	row    int32
-	kind   *markerType
-	values []value // by slot of the schema: what labels and flows need; strings are resolved
-	next   int     // of the known members: the likely next one
-	rare   member  // one of too many
-	cause  cause
-	window int64
-	label  []byte  // scratch of label
-	wide   []byte  // scratch of categoryName
-	shift  float64 // offset of times in the payload from the clock of the profile
-	own    bool    // the dictionary weft is open
+	th         *threadState
+	row        int32
+	kind       *markerType
+	values     []value // by slot of the schema; for labels and flows; strings are resolved
+	next       int     // index of the probable next member
+	rare       member  // a member beyond maxMembers
+	cause      cause
+	window     int64
+	label      []byte  // scratch for label
+	categories []byte  // scratch for categoryName
+	shift      float64 // offset of times in the payload from the clock of the profile
+	inWeft     bool    // the dictionary weft is open
 
-	screenshot []byte // the picture; nil: there is none
+	screenshot []byte // the picture, or nil
 }
 
 // begin starts the arguments of a marker.
@@ -42,7 +42,7 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 		}
 	}
 	p.cause, p.window, p.screenshot = cause{}, 0, nil
-	p.shift, p.own = 0, false
+	p.shift, p.inWeft = 0, false
 	if th.raw {
 		p.shift = th.delta
 	}
@@ -53,19 +53,19 @@ type member struct {
 	key      string
 	field    field
 	slot     int            // in payloadState.values; none if not needed
-	id       timeline.KeyID // 0: none
-	isTime   bool           // on the clock of the process, whatever the schema says (section 4)
-	isTiming bool           // likewise, of requests
+	id       timeline.KeyID // 0: unknown
+	isTime   bool           // on the clock of the process in any schema (section 4)
+	isTiming bool           // likewise, in requests
 	isCause  bool           // may be a call stack
 	isWindow bool
 	keep     bool
 }
 
-// maxMembers bounds the members that are remembered of one type.
+// maxMembers limits the cached members of one type.
 const maxMembers = 64
 
-// member returns what is known of the member with a key. Members nearly always come in the same order, so the one after
-// the last is tried first.
+// member returns the cached member with a key. Members nearly always come in the same order, so it first tries the one
+// after the last.
 func (c *converter) member(key []byte) *member {
 	p := &c.payload
 	known := p.kind.members
@@ -89,7 +89,7 @@ func (c *converter) member(key []byte) *member {
 	return &p.rare
 }
 
-// newMember describes a new member.
+// newMember returns a new member of the current type.
 func (c *converter) newMember(key string) member {
 	kind := c.payload.kind
 	m := member{key: key, slot: none, keep: c.opts.Args.KeepsText(key)}
@@ -113,8 +113,8 @@ func (c *converter) newMember(key string) member {
 	return m
 }
 
-// encodePayload encodes the members of a payload under their keys, each in the format of its field. Of two rows the
-// second overlays the first.
+// encodePayload encodes the members of a payload under their keys, in the formats of their fields. The second of two
+// rows overlays the first.
 func (c *converter) encodePayload(text []byte) {
 	if len(text) == 0 {
 		return
@@ -122,7 +122,7 @@ func (c *converter) encodePayload(text []byte) {
 	p := &c.payload
 	s := &p.s
 	if len(p.values) > 0 && s.Decoded() {
-		// Decoding the second row overwrites what was decoded of the first.
+		// Decoding the second row overwrites decoded strings of the first.
 		for i := range p.values {
 			p.values[i].text = bytes.Clone(p.values[i].text)
 		}
@@ -159,7 +159,7 @@ func (c *converter) encodeMember(m *member, v value) {
 	if m.isWindow {
 		p.window, _ = jsonscan.Int64(v.text)
 	}
-	if p.kind.special == specialScreenshot && m.key == "url" && c.takeScreenshot(v) || !m.keep {
+	if p.kind.special == specialScreenshot && m.key == "url" && c.setScreenshot(v) || !m.keep {
 		return
 	}
 	if m.id != 0 {
@@ -173,7 +173,7 @@ func (c *converter) encodeMember(m *member, v value) {
 	}
 	switch {
 	case f.format == formatID && v.kind == jsonscan.String && isInteger(v.text):
-		v.kind = jsonscan.Integer // the raw form has a number, the processed form a text
+		v.kind = jsonscan.Integer // a number in the raw form, a string in the processed form
 	case f.format == formatTable && v.kind == jsonscan.Array:
 		c.encodeTable(f, v.text)
 		return
@@ -181,14 +181,14 @@ func (c *converter) encodeMember(m *member, v value) {
 	c.encodeValue(v, 1)
 }
 
-// isInteger reports whether a text is an integer as it is written in JSON.
+// isInteger reports whether a text is a canonical integer of JSON.
 func isInteger(text []byte) bool {
 	n, ok := jsonscan.Int64(text)
 	var digits [20]byte
 	return ok && string(strconv.AppendInt(digits[:0], n, 10)) == string(text)
 }
 
-// resolveIndex replaces an index by the string that it stands for. An invalid index is kept as it is.
+// resolveIndex replaces an index by its string. It keeps an invalid index.
 func (c *converter) resolveIndex(m *member, v value) value {
 	p := &c.payload
 	if v.kind == jsonscan.Null {
@@ -209,14 +209,14 @@ func (c *converter) resolveIndex(m *member, v value) value {
 }
 
 const (
-	// maxResolved bounds the total length of texts from the string table in events. Beyond it, texts are truncated to
-	// shortText, so that a small input that refers to one long text many times cannot become a huge output.
+	// maxResolved limits the total length of texts from the string table in events. Further texts are truncated to
+	// shortText, so that a small input with many references to one long text does not become a huge output.
 	maxResolved = 1 << 30
 	shortText   = 256
 )
 
-// takeScreenshot takes the picture of a screenshot for the event; false if it stays an argument.
-func (c *converter) takeScreenshot(v value) bool {
+// setScreenshot decodes the picture of a screenshot for the event; false if it stays an argument.
+func (c *converter) setScreenshot(v value) bool {
 	if v.kind != jsonscan.String {
 		return false
 	}
@@ -228,10 +228,10 @@ func (c *converter) takeScreenshot(v value) bool {
 		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
 		return true
 	}
-	picture, why, ok := readers.DecodeScreenshot(c.picture[:0], v.text)
+	picture, reason, ok := readers.DecodeScreenshot(c.picture[:0], v.text)
 	if !ok {
-		c.log.Add(why, p.th.at(p.row), "")
-		return readers.IsOmitted(why)
+		c.log.Add(reason, p.th.at(p.row), "")
+		return readers.IsOmitted(reason)
 	}
 	c.picture, p.screenshot = picture, picture
 	return true
@@ -245,11 +245,11 @@ func (c *converter) bounded(text []byte) []byte {
 	if c.resolved += len(text); c.resolved <= maxResolved {
 		return text
 	}
-	c.log.Add(problem.FirefoxValueInvalid, problem.NoPosition, "long texts that are used often were truncated")
+	c.log.Add(problem.FirefoxValueInvalid, problem.NoPosition, "long texts with many uses were truncated")
 	return bytes.ToValidUTF8(text[:shortText], nil)
 }
 
-// mismatch counts a value that contradicts its format and is kept.
+// mismatch counts and returns a value that contradicts its format.
 func (c *converter) mismatch(m *member, v value) value {
 	p := &c.payload
 	detail := ""
@@ -260,7 +260,7 @@ func (c *converter) mismatch(m *member, v value) value {
 	return v
 }
 
-// encodeQuantity encodes a number that has a unit, as a double; false if the value is not a number.
+// encodeQuantity encodes a number with a unit as a double; false if the value is not a number.
 func (c *converter) encodeQuantity(m *member, v value) bool {
 	p := &c.payload
 	n, ok := 0.0, v.kind == jsonscan.Integer || v.kind == jsonscan.Number
@@ -286,7 +286,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 // maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text.
 const maxArgDepth = 64
 
-// encodeValue encodes a value as written, which lies in another one.
+// encodeValue encodes a nested value without conversion.
 func (c *converter) encodeValue(v value, depth int) {
 	a := &c.args
 	a.BigInts, a.TooDeep = 0, 0
@@ -304,9 +304,9 @@ func (c *converter) encodeValue(v value, depth int) {
 	countNotes(c.log, &a.S.Notes, at)
 }
 
-// encodeTable encodes rows as dictionaries that have the labels of the columns as keys.
+// encodeTable encodes rows as dictionaries with the column labels as keys.
 func (c *converter) encodeTable(f *field, rows []byte) {
-	s := &c.payload.other
+	s := &c.payload.nested
 	s.Reset(rows)
 	s.Value()
 	c.enc.BeginArray()

@@ -18,26 +18,26 @@ type process struct {
 	pid   string
 	named bool
 
-	isParent bool // it is the parent process
+	isParent bool // whether it is the parent process
 	tabUses  int  // markers and samples for the documents of the recorded tab
 }
 
 // processes finds processes by pid and assigns new ids to duplicates.
 type processes struct {
-	byPID   map[string]*process
-	list    []*process
-	unknown int
-	again   int                // suffix of the last assigned id
-	threads map[threadName]int // how often a tid occurred in a process
+	byPID      map[string]*process
+	list       []*process
+	unknown    int
+	lastSuffix int                // of assigned ids
+	threads    map[threadName]int // number of threads with a tid in a process
 }
 
-// threadName identifies a thread as the profile does.
+// threadName identifies a thread in the profile.
 type threadName struct {
 	process *process
 	tid     string
 }
 
-// collect makes the tracks of a profile and of its children. Times of a child count from its own start.
+// collect creates the tracks of a profile and its children. Times of a child count from its own start.
 func (c *converter) collect(p *profile, delta float64) {
 	if c.processes.byPID == nil {
 		c.processes.byPID = map[string]*process{}
@@ -51,7 +51,7 @@ func (c *converter) collect(p *profile, delta float64) {
 	}
 	raw := !p.isProcessed()
 	p.firstThread = len(c.threads)
-	byPID := map[string]*process{} // of this profile alone, see process
+	byPID := map[string]*process{} // in this profile only, see process
 	for _, th := range p.threads {
 		pr := byPID[th.pid.text]
 		switch {
@@ -90,9 +90,9 @@ func allPages(p *profile, pages []timeline.Page) []timeline.Page {
 	return pages
 }
 
-// process returns the process of a thread. Processes of different raw profiles are different even if they have the same
-// pid, which was reused. Firefox writes a raw profile for each process; other programs, perf's scripts for one, put the
-// threads of all into one.
+// process returns the process of a thread. Processes of different raw profiles differ even if they have the same pid,
+// which was reused. Firefox writes a raw profile per process; other programs, such as perf's scripts, put the threads
+// of all processes into one.
 func (c *converter) process(th *thread, raw bool) *process {
 	pid := th.pid.text
 	known := c.processes.byPID[pid]
@@ -109,7 +109,7 @@ func (c *converter) process(th *thread, raw bool) *process {
 	case ok && known == nil:
 		key.Num = num
 	case known != nil:
-		key = timeline.ProcessKey{Text: c.processes.unused(pid), IsNumber: true}
+		key = timeline.ProcessKey{Text: c.processes.freeID(pid), IsNumber: true}
 		c.processes.byPID[key.Text] = p
 	default:
 		key = timeline.ProcessKey{Text: pid, IsNumber: true}
@@ -122,10 +122,10 @@ func (c *converter) process(th *thread, raw bool) *process {
 	return p
 }
 
-// unused derives a free id from a taken one, as programs do that assign such ids themselves.
-func (p *processes) unused(pid string) string {
-	for p.again = max(p.again, len(p.list)); ; p.again++ {
-		if text := fmt.Sprintf("%s.%d", pid, p.again); p.byPID[text] == nil {
+// freeID derives an unused id from a pid, in the style of other programs.
+func (p *processes) freeID(pid string) string {
+	for p.lastSuffix = max(p.lastSuffix, len(p.list)); ; p.lastSuffix++ {
+		if text := fmt.Sprintf("%s.%d", pid, p.lastSuffix); p.byPID[text] == nil {
 			return text
 		}
 	}
@@ -138,14 +138,14 @@ var processNames = map[string]string{
 	"plugin": "Plugin Process", "gmplugin": "Media Plugin Process",
 }
 
-// displayName is the front end's name for the process of a thread.
+// displayName returns the front end's name for the process of a thread.
 func (th *thread) displayName() string {
 	return cmp.Or(th.site, th.processName, processNames[th.processType], th.processType)
 }
 
-// addThread makes the track of a thread.
+// addThread creates the track of a thread.
 func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
-	if raw { // in the processed form every thread has these
+	if raw { // in the processed form the thread has these
 		th.startup, th.shutdown = 0, p.meta.shutdownTime
 	}
 	state := &threadState{
@@ -157,10 +157,10 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		pr.isParent = true
 		c.b.SetMain(pr.track, timeline.MainByType)
 	}
-	producers.FindMain(c.b, pr.track, []byte(th.processName), []byte(th.name)) // of imported traces of Chrome
+	producers.FindMain(c.b, pr.track, []byte(th.processName), []byte(th.name)) // for imported traces of Chrome
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
 	c.b.SetThreadName(state.track, 0, []byte(th.name))
-	if name := th.displayName(); name != "" && (th.leads() || !pr.named) {
+	if name := th.displayName(); name != "" && (th.isMainThread() || !pr.named) {
 		c.b.SetProcessName(pr.track, 0, []byte(name))
 		pr.named = true
 	}
@@ -171,31 +171,31 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		c.b.AddLabel(pr.track, "container "+th.userContext)
 	}
 	state.tables, state.stacks = &p.shared, c.shared
-	if th.own.stacks.rows > 0 || th.own.frames.rows > 0 || th.own.strings.len() > 0 {
-		state.tables = &th.own
-		if p.shared.strings.len() > 0 && th.own.strings.len() == 0 {
-			th.own.strings = p.shared.strings // of versions 56 to 59
+	if th.tables.stacks.rows > 0 || th.tables.frames.rows > 0 || th.tables.strings.len() > 0 {
+		state.tables = &th.tables
+		if p.shared.strings.len() > 0 && th.tables.strings.len() == 0 {
+			th.tables.strings = p.shared.strings // versions 56 to 59
 		}
-		if len(th.own.sources.filename) == 0 {
-			th.own.sources = p.shared.sources
+		if len(th.tables.sources.filename) == 0 {
+			th.tables.sources = p.shared.sources
 		}
 		libs := &p.loaded
 		if len(th.libs) > 0 {
 			libs = &loadedLibs{list: th.libs}
 		}
-		state.stacks = c.newStacks(&th.own, p, libs)
+		state.stacks = c.newStacks(&th.tables, p, libs)
 	}
 	c.threads = append(c.threads, state)
 }
 
-// The versions of the processed form since which all times of requests, and of causes, are on the clock of the profile
-// (section 3). Before, they were forgotten when a processed profile was made of a raw one.
+// The first versions of the processed form with all times of requests, and of causes, on the clock of the profile
+// (section 3). Earlier versions did not convert them from the raw form.
 const (
 	requestsOnClock = 19
 	causesOnClock   = 34
 )
 
-// lateShifts returns the offsets of the times of causes and of requests.
+// lateShifts returns the offsets for the times of causes and requests.
 func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, request float64) {
 	if raw {
 		return delta, delta
@@ -212,7 +212,7 @@ func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, requ
 	return cause, request
 }
 
-// threadKey identifies a thread. A tid that occurs twice in a process was reused.
+// threadKey returns the key of a thread. A second thread with a tid in a process reused it.
 func (c *converter) threadKey(th *thread, pr *process) timeline.ThreadKey {
 	tid := th.tid.text
 	if tid == "" {
@@ -222,9 +222,9 @@ func (c *converter) threadKey(th *thread, pr *process) timeline.ThreadKey {
 	name := threadName{pr, tid}
 	c.processes.threads[name]++
 	num, ok := jsonscan.Int64([]byte(tid))
-	switch again := c.processes.threads[name]; {
-	case again > 1:
-		return timeline.ThreadKey{Text: fmt.Sprintf("%s.%d", tid, again-1), IsNumber: true}
+	switch count := c.processes.threads[name]; {
+	case count > 1:
+		return timeline.ThreadKey{Text: fmt.Sprintf("%s.%d", tid, count-1), IsNumber: true}
 	case !ok || num == 0:
 		return timeline.ThreadKey{Text: tid, IsNumber: true}
 	}

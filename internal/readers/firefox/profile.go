@@ -7,10 +7,11 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// profile is a profile in either form: of a whole recording in the processed form; of one process in the raw form,
+// profile is a profile in either form: of a whole recording in the processed form, or of one process in the raw form,
 // where child processes have their own profiles (sections 2 and 3). It does not refer to the input.
 type profile struct {
 	meta             meta
@@ -29,28 +30,28 @@ type profile struct {
 	has        struct{ meta, threads, shared bool }
 
 	// Set by conversion:
-	process     *process // of its first thread
-	firstThread int      // in converter.threads
+	process     *process // process of the first thread
+	firstThread int      // index of the first thread in converter.threads
 	loaded      loadedLibs
 }
 
 // attribute is a fact about the recording.
 type attribute struct{ key, value string }
 
-// lib is a library or program that contains frames.
+// lib is a library or program with frames.
 type lib struct {
 	name, path, debugName, debugPath, breakpadID, codeID, arch string
 
-	start, end, offset uint64 // of raw profiles: where it was loaded
+	start, end, offset uint64 // address range, in raw profiles
 }
 
 // sourceTable is the table of source files.
 type sourceTable struct {
-	filename ints  // index of a string
-	name     texts // the same in the raw form, which has the text itself
+	filename ints  // indexes of strings
+	name     texts // in the raw form, which has the text itself
 }
 
-// pause is a time in which the profiler did not record.
+// pause is a period without recording.
 type pause struct {
 	start, end float64
 	reason     string
@@ -101,26 +102,26 @@ func (d *decoder) profileMember(p *profile, key string) error {
 	return d.unknownMember(key)
 }
 
-// unknownMember skips a member of the profile or of a thread that has no counterpart in a timeline. It is counted
-// unless it is null or an empty list.
+// unknownMember skips a member of the profile or of a thread without a counterpart in a timeline. It counts it unless
+// it is null or an empty list.
 func (d *decoder) unknownMember(key string) error {
 	c, err := d.Peek()
 	if err != nil {
 		return err
 	}
-	nothing := c == 'n'
+	empty := c == 'n'
 	if c == '[' {
-		if nothing, err = d.isEmptyList(); err != nil {
+		if empty, err = d.isEmptyList(); err != nil {
 			return err
 		}
 	}
-	if !nothing {
+	if !empty {
 		d.problem(problem.TopLevelMemberSkipped, key)
 	}
 	return d.Skip()
 }
 
-// isEmptyList reports whether the list that follows has no elements.
+// isEmptyList reports whether the next value, a list, has no elements.
 func (d *decoder) isEmptyList() (empty bool, err error) {
 	err = d.Unit(func() {
 		d.S.Value()
@@ -132,7 +133,7 @@ func (d *decoder) isEmptyList() (empty bool, err error) {
 	return empty, err
 }
 
-// embedded calls fn for a value, or for the value that is written in a string (section 2: version 3).
+// embedded calls fn for a value, or for a value in a string (section 2: version 3).
 func (d *decoder) embedded(fn func() error) error {
 	c, err := d.Peek()
 	if err != nil || c != '"' {
@@ -141,7 +142,7 @@ func (d *decoder) embedded(fn func() error) error {
 		}
 		return fn()
 	}
-	start := d.S.Start() // of the string: offsets inside ignore escapes
+	start := d.S.Start() // offsets within the string ignore escapes
 	_, text, err := d.scalar()
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func (d *decoder) readThreads(p *profile) error {
 	if c != '{' {
 		return d.unexpected(c)
 	}
-	if ok, err := d.room(len(p.threads)); !ok {
+	if ok, err := d.hasCapacity(len(p.threads)); !ok {
 		return err
 	}
 	th := new(thread)
@@ -174,9 +175,9 @@ func (d *decoder) readThreads(p *profile) error {
 // readChild reads the profile of a child process.
 func (d *decoder) readChild(p *profile) error {
 	if d.nesting == maxDepth {
-		return d.Failed(errors.New("processes in processes, too deep"))
+		return d.Failed(errors.New("processes nested too deep"))
 	}
-	if ok, err := d.room(len(p.children)); !ok {
+	if ok, err := d.hasCapacity(len(p.children)); !ok {
 		return err
 	}
 	child := new(profile)
@@ -190,7 +191,7 @@ func (d *decoder) readChild(p *profile) error {
 // readLibs reads the list of libraries.
 func (d *decoder) readLibs(libs *[]lib) error {
 	return d.array(func() error {
-		if ok, err := d.room(len(*libs)); !ok {
+		if ok, err := d.hasCapacity(len(*libs)); !ok {
 			return err
 		}
 		*libs = append(*libs, lib{})
@@ -223,7 +224,7 @@ func (d *decoder) readLibs(libs *[]lib) error {
 	})
 }
 
-// address reads an unsigned integer of 64 bits.
+// address reads an unsigned 64-bit integer.
 func (d *decoder) address(dst *uint64) error {
 	kind, text, err := d.scalar()
 	if err == nil && kind == jsonscan.Integer {
@@ -232,7 +233,7 @@ func (d *decoder) address(dst *uint64) error {
 	return err
 }
 
-// readPauses reads the times in which the profiler was paused.
+// readPauses reads the pauses of the profiler.
 func (d *decoder) readPauses(pauses *[]pause) error {
 	return d.array(func() error {
 		p := pause{start: math.NaN(), end: math.NaN()}
@@ -254,10 +255,7 @@ func (d *decoder) readPauses(pauses *[]pause) error {
 	})
 }
 
-// maxAttribute bounds the length of a value that becomes an attribute of the trace (section 11).
-const maxAttribute = 16 << 10
-
-// readAttribute keeps a value as text: a string as it is, anything else as JSON.
+// readAttribute keeps a value as text: the content of a string, or JSON.
 func (d *decoder) readAttribute(dst *[]attribute, key string) error {
 	var value string
 	long := false
@@ -268,7 +266,7 @@ func (d *decoder) readAttribute(dst *[]attribute, key string) error {
 		value, long = "", false
 		switch {
 		case kind == jsonscan.Invalid || kind == jsonscan.Null:
-		case len(text) > maxAttribute:
+		case len(text) > readers.MaxAttribute:
 			long = true
 		default:
 			value = string(d.S.ValidText(text))

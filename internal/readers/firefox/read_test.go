@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// An error of the input is handed on, wherever in the profile it occurs.
+// An error of the input is returned, wherever in the profile it occurs.
 func TestReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	profile := `{"meta":{"version":34,"startTime":0},"threads":[{"name":"T","stringTable":["a"],"markers":{"schema":{"name":0},"data":[[0],[0]]}}]}`
@@ -27,7 +27,7 @@ func TestReaderError(t *testing.T) {
 	}
 }
 
-// A context that is done ends the reading and the converting.
+// A done context ends reading and converting.
 func TestCancel(t *testing.T) {
 	input := string(recording.Bytes(t, "traces/firefox/processed/ff-processed-tiny.json"))
 	for _, cancelAt := range []int{0, len(input) / 2, len(input)} {
@@ -50,7 +50,7 @@ func (r cancelingReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Markers cannot make much of a long text by naming it often.
+// Repeated references of markers to a long text cannot make the output huge.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("é", shortText)
 	profile := `{"meta":{"version":34,"startTime":0,"markerSchema":[{"name":"T","fields":[{"key":"u","format":"unique-string"}]}]},` +
@@ -76,7 +76,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// The work for stacks that are very deep is bounded.
+// The work for very deep stacks is limited.
 func TestDeepStacks(t *testing.T) {
 	const depth, samples = 20_000, 2_000
 	var s strings.Builder
@@ -94,7 +94,8 @@ func TestDeepStacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The category of the root is out of reach; the call of the first sample goes on, of others maxCallDepth are shown.
+	// The category of the root is out of reach; the call of the first sample continues, and of the others maxCallDepth
+	// are shown.
 	if got := tl.Totals().Samples; got != samples+1 {
 		t.Errorf("%d samples", got)
 	}
@@ -103,7 +104,7 @@ func TestDeepStacks(t *testing.T) {
 	}
 }
 
-// Lists of things that take much memory are bounded, and what is nested without end ends.
+// Lists of large elements and nesting are limited.
 func TestLimits(t *testing.T) {
 	many := strings.Repeat("{},", maxListed+1)
 	for name, profile := range map[string]string{
@@ -143,7 +144,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A length that is given means nothing without rows.
+// A given length means nothing without rows.
 func TestHugeLength(t *testing.T) {
 	table := `{"length":2147483647,"x":[]}`
 	var tables strings.Builder

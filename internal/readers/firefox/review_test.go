@@ -19,20 +19,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// oddValues stand where the format has others: wrong kinds, and numbers at the edges of types.
+// oddValues replace values of the format: wrong kinds, and numbers at the limits of types.
 var oddValues = []string{
 	"null", "true", "-1", "0", "0.5", "2147483647", "4294967296", "9223372036854775808", "1e15", "1e308", "-1e308",
 	`""`, `"x"`, `"5"`, `"\ud800"`, "[]", "[null]", "[[1]]", "{}", `{"a":1}`, `{"schema":{"stack":0},"data":[[1]]}`,
 }
 
-// mutation changes one value of a profile; lengths of tables are left alone, because what is missing up to them is
-// another test's matter.
+// mutation changes one value of a profile, except lengths of tables: another test covers missing rows.
 type mutation struct {
 	rnd   *rand.Rand
-	until int // values until the one that is changed
+	until int // values before the changed one
 }
 
-// apply returns a value, changed if it is the one.
+// apply returns a value, changed if it is the chosen one.
 func (m *mutation) apply(v any) any {
 	if m.until--; m.until == 0 {
 		return json.RawMessage(oddValues[m.rnd.IntN(len(oddValues))])
@@ -52,7 +51,7 @@ func (m *mutation) apply(v any) any {
 	return v
 }
 
-// count returns the number of values that apply passes.
+// count returns the number of values that apply visits.
 func count(v any) int {
 	m := mutation{until: math.MaxInt}
 	m.apply(v)
@@ -68,8 +67,8 @@ func sortedKeys(v map[string]any) []string {
 	return keys
 }
 
-// TestWrongValues puts odd values at random places of all cases. Changes of bytes, as in fuzzing, seldom leave JSON that
-// the reader follows to the end; these always do, and bring the members into another order besides.
+// TestWrongValues puts odd values at random positions of all cases. Changes of bytes, as in fuzzing, seldom leave JSON
+// that is read to the end; these always do, and also reorder the members.
 func TestWrongValues(t *testing.T) {
 	cases := readertest.Cases(t)
 	rnd := rand.New(rand.NewPCG(5, 14))
@@ -78,7 +77,7 @@ func TestWrongValues(t *testing.T) {
 		for range 20 {
 			var profile any
 			if json.Unmarshal([]byte(c.Input), &profile) != nil {
-				break // a case of bad JSON
+				break // a case with bad JSON
 			}
 			m := mutation{rnd, 1 + rnd.IntN(count(profile))}
 			input, err := json.Marshal(m.apply(profile))
@@ -87,11 +86,11 @@ func TestWrongValues(t *testing.T) {
 			}
 			tl, _, err := suite.Load(t, bytes.NewReader(input), Options{JSCalls: true})
 			if err != nil {
-				continue // the changed value is what the profile is known by
+				continue // the changed value identifies the profile
 			}
 			tried++
 			t.Run(c.Name, func(t *testing.T) {
-				t.Logf("%s", input) // shown if it fails
+				t.Logf("%s", input) // shown on failure
 				readertest.Verify(t, tl)
 			})
 			tl.Close()
@@ -102,7 +101,7 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// Members of a payload of two rows stand once, whether the members of its type are remembered or too many for that.
+// Members of a payload with two rows occur once, whether the members of its type are cached or too many for that.
 func TestMembersOfTwoRows(t *testing.T) {
 	var fields, data []string
 	for i := range maxMembers + 10 {
@@ -115,12 +114,12 @@ func TestMembersOfTwoRows(t *testing.T) {
 		"name":[0,0],"startTime":[1,null],"endTime":[null,2],"phase":[2,3],"data":[`+payload+`,`+payload+`]}}]}`), Options{})
 	for i := range maxMembers + 10 {
 		if key := fmt.Sprintf(" k%d=", i); strings.Count(got, key) != 1 {
-			t.Fatalf("%s stands %d times, not once:\n%s", key, strings.Count(got, key), got)
+			t.Fatalf("%s occurs %d times, not once:\n%s", key, strings.Count(got, key), got)
 		}
 	}
 }
 
-// What a column of long integers cannot hold is told, but for the way in which Firefox itself writes that there is none.
+// Values that a column of long integers cannot represent are reported, except Firefox's own notation for a missing one.
 func TestLongs(t *testing.T) {
 	for text, want := range map[string]struct {
 		value int64
@@ -138,7 +137,7 @@ func TestLongs(t *testing.T) {
 	}
 }
 
-// The length that a table claims must not become memory.
+// The claimed length of a table must not allocate memory.
 func TestLengthIsNoMemory(t *testing.T) {
 	p, err := decode(t.Context(), strings.NewReader(`{"meta":{"preprocessedProfileVersion":66},"shared":{"frameTable":{"length":50000000,"func":[0]}},
 		"threads":[]}`), Options{Options: readers.Options{Problems: new(problem.Log)}})
@@ -166,11 +165,11 @@ func TestThreadsShareLibraries(t *testing.T) {
 	}
 	first, second, own := c.threads[0].stacks, c.threads[1].stacks, c.threads[2].stacks
 	if first == second || first.libs != second.libs || own.libs == first.libs || len(own.libs.list) != 1 {
-		t.Error("threads have libraries of their own, or those with their own have not")
+		t.Error("threads do not share libraries, or share those of a single thread")
 	}
 }
 
-// Whether a member is empty does not depend on how much of it is in the window.
+// Whether a member is empty does not depend on the window.
 func TestEmptyMember(t *testing.T) {
 	for text, want := range map[string]uint64{"[]": 0, "[ ]": 0, "null": 0, "[0]": 1, "{}": 1, `""`: 1} {
 		for _, window := range []int{16, 4096} {

@@ -9,17 +9,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Types of weights (section 8). Profiles of the type tracing-ms are call traces, not samples.
+// Types of weights (section 8). Profiles with tracing-ms are call traces, not samples.
 const (
 	weightSamples = "samples"
 	weightTracing = "tracing-ms"
 	weightBytes   = "bytes"
 )
 
-// bytesUnit is Perfetto's number for samples that are bytes.
+// bytesUnit is Perfetto's unit for samples that weigh bytes.
 const bytesUnit timeline.SampleUnit = 4
 
-// sampleDescription describes the samples of the profile, as in the first thread that has any.
+// sampleDescription describes the samples of the profile, according to the first thread with samples.
 func (c *converter) sampleDescription() timeline.SampleDescription {
 	d := timeline.SampleDescription{Source: "gecko"}
 	for _, th := range c.threads {
@@ -37,7 +37,7 @@ func (c *converter) sampleDescription() timeline.SampleDescription {
 	return d
 }
 
-// addSamples adds the samples of all threads, and their other values.
+// addSamples adds the samples of all threads and their other values.
 func (c *converter) addSamples() error {
 	for _, th := range c.threads {
 		if err := c.ctx.Err(); err != nil {
@@ -71,18 +71,18 @@ func (c *converter) addSamples() error {
 	return nil
 }
 
-// addThreadSamples adds the samples of a thread, and as counters its CPU time and the delay of events.
+// addThreadSamples adds the samples of a thread, and its CPU time and event delay as counters.
 func (c *converter) addThreadSamples(th *threadState, activity []activity) error {
 	s := &th.th.samples
 	cpu, delay := c.sampleCounters(th)
-	before := math.NaN() // ms, even of a sample before the trace
+	before := math.NaN() // ms; also of a sample before the trace
 	for i := range s.rows {
 		now := s.time[i] + th.delta
 		at, ok := c.nanos(now)
 		from := before
 		before = now
 		if !ok {
-			c.log.Add(noTime(now), rowOf(i), th.th.name+": a sample")
+			c.log.Add(timeProblem(now), rowOf(i), th.th.name+": a sample")
 			continue
 		}
 		c.out = timeline.Event{
@@ -116,15 +116,12 @@ func (c *converter) isIdle(category int64) bool {
 	return c.root.meta.categories[main].name == idleCategory
 }
 
-// weight is the weight of a sample; null counts as one.
+// weight returns the weight of a sample; null counts as one.
 func weight(w float64) timeline.Number {
-	switch {
-	case math.IsNaN(w):
+	if math.IsNaN(w) {
 		return timeline.Int(1)
-	case w == math.Trunc(w) && math.Abs(w) < 1<<53:
-		return timeline.Int(int64(w))
 	}
-	return timeline.Float(w)
+	return number(w)
 }
 
 // addValue adds a value of a counter, unless it is NaN.
@@ -140,7 +137,7 @@ func (c *converter) addValue(track timeline.TrackID, at timeline.Nanos, v float6
 	return c.b.Add(&c.out)
 }
 
-// number returns a value as an integer if it is one.
+// number returns a value, as an integer if it is one.
 func number(v float64) timeline.Number {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return timeline.Int(int64(v))
@@ -160,11 +157,11 @@ func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error
 
 // cpuUse describes the CPU time of a thread.
 type cpuUse struct {
-	perMilli float64 // CPU time of a full processor per millisecond
-	changes  bool    // the share of the time that the thread uses
+	perMilli float64 // CPU time of a busy processor per millisecond
+	changes  bool    // the thread's share of the time changes
 }
 
-// percent is the share of a time that the thread used, at most 100; NaN if it is not known.
+// percent returns the share of a period that the thread used, at most 100; NaN if unknown.
 func (u *cpuUse) percent(used, at, from float64) float64 {
 	nanos := math.Round(at*1e6) - math.Round(from*1e6)
 	if math.IsNaN(used) || !(nanos > 0) {
@@ -173,8 +170,8 @@ func (u *cpuUse) percent(used, at, from float64) float64 {
 	return min(100*used/(u.perMilli*(nanos/1e6)), 100)
 }
 
-// steady tracks whether a value changes. What has one value from the first sample to the last becomes a fact about its
-// thread instead of a track (section 8).
+// steady tracks whether a value changes. A value that all samples share becomes a fact about the thread instead of a
+// track (section 8).
 type steady struct {
 	count       int64
 	value       float64
@@ -182,8 +179,8 @@ type steady struct {
 	first, last float64 // ms
 }
 
-// see looks at the value that a thread has in a time.
-func (v *steady) see(value, from, to float64) {
+// observe adds a value of a period.
+func (v *steady) observe(value, from, to float64) {
 	if math.IsNaN(value) {
 		return
 	}
@@ -195,7 +192,7 @@ func (v *steady) see(value, from, to float64) {
 	v.first, v.last = min(v.first, from), max(v.last, to)
 }
 
-// fact returns the value as a fact about a thread; false if it changes, or has no time in the trace.
+// fact returns the value as a fact about a thread; false if it changes or is outside the trace.
 func (c *converter) fact(v *steady, kind timeline.FactKind) (f timeline.Fact, ok bool) {
 	from, ok := c.since(v.first)
 	to, ok2 := c.nanos(v.last)
@@ -203,7 +200,7 @@ func (c *converter) fact(v *steady, kind timeline.FactKind) (f timeline.Fact, ok
 		v.count > 0 && !v.changes && ok && ok2
 }
 
-// findFacts looks for counters that have one value in all samples of a thread.
+// findFacts finds counters with the same value in all samples of a thread.
 func (c *converter) findFacts(th *threadState) {
 	s := &th.th.samples
 	if s.rows == 0 || s.weightType == weightTracing {
@@ -211,7 +208,7 @@ func (c *converter) findFacts(th *threadState) {
 	}
 	th.cpu.perMilli = c.cpuPerMilli()
 	var cpu, delay steady
-	before := math.NaN() // of the last sample that has a time; see addThreadSamples
+	before := math.NaN() // of the last sample with a time; see addThreadSamples
 	for i := range s.rows {
 		from, at := before, s.time[i]+th.delta
 		before = at
@@ -219,9 +216,9 @@ func (c *converter) findFacts(th *threadState) {
 			continue
 		}
 		if _, ok := c.since(from); ok && i > 0 {
-			cpu.see(th.cpu.percent(s.cpuDelta.at(i), at, from), from, at)
+			cpu.observe(th.cpu.percent(s.cpuDelta.at(i), at, from), from, at)
 		}
-		delay.see(s.eventDelay.at(i), at, at)
+		delay.observe(s.eventDelay.at(i), at, at)
 	}
 	th.cpu.changes, th.delayChanges = cpu.changes, delay.changes
 	if f, ok := c.fact(&cpu, timeline.FactCPU); ok {
@@ -237,7 +234,7 @@ func (c *converter) addFact(th *threadState, f timeline.Fact) {
 	c.b.AddFact(th.track, f)
 }
 
-// sampleCounters makes the counters of a thread's CPU time and event delay; 0 for one that does not change.
+// sampleCounters creates the counters of a thread's CPU time and event delay; 0 for one that does not change.
 func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID) {
 	if th.cpu.changes {
 		cpu = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"})
@@ -248,7 +245,7 @@ func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID
 	return cpu, delay
 }
 
-// cpuPerMilli is the CPU time of a full processor per millisecond, in the unit of the profile.
+// cpuPerMilli returns the CPU time of a busy processor per millisecond, in the unit of the profile.
 func (c *converter) cpuPerMilli() float64 {
 	switch c.root.meta.cpuUnit {
 	case "", "ns":
@@ -259,7 +256,7 @@ func (c *converter) cpuPerMilli() float64 {
 	return c.cyclesPerMilli()
 }
 
-// cyclesPerMilli is the largest rate of CPU cycles of any thread, which stands for a full processor.
+// cyclesPerMilli returns the largest rate of CPU cycles of any thread, as an estimate for a busy processor.
 func (c *converter) cyclesPerMilli() float64 {
 	if c.cycles == 0 {
 		for _, th := range c.threads {
@@ -275,7 +272,7 @@ func (c *converter) cyclesPerMilli() float64 {
 	return c.cycles
 }
 
-// activity is what the thread of a sample was doing, and for which document.
+// activity is the activity of a sampled thread and its document.
 type activity struct {
 	category int64 // with the subcategory, see splitCategory; none: unknown
 	window   int64 // 0: unknown
@@ -285,33 +282,33 @@ func splitCategory(category int64) (main, sub int32) {
 	return int32(category >> 16), int32(category & 0xFFFF)
 }
 
-// findActivity looks up the activity of a thread in its samples. The result is valid until the next call.
+// findActivity returns the activity in each sample of a thread. The result is valid until the next call.
 func (c *converter) findActivity(th *threadState) []activity {
 	c.activity = c.activity[:0]
-	var now activity
+	var current activity
 	last := int32(none)
 	for i, stack := range th.th.samples.stack[:th.th.samples.rows] {
 		switch {
 		case stack == none:
-			now = activity{category: none}
+			current = activity{category: none}
 		case stack != last:
 			main, sub := th.stacks.category(stack)
-			now.category = int64(main)<<16 | int64(max(sub, 0)&0xFFFF)
+			current.category = int64(main)<<16 | int64(max(sub, 0)&0xFFFF)
 			if main < 0 || int(main) >= len(c.root.meta.categories) {
-				now.category = none
+				current.category = none
 			}
 			if !c.isCategory(main) && main != none {
 				c.log.Add(problem.FirefoxIndexInvalid, rowOf(i), th.th.name+": the category of a sample")
 			}
-			now.window = th.stacks.window(stack)
+			current.window = th.stacks.window(stack)
 		}
 		last = stack
-		c.activity = append(c.activity, now)
+		c.activity = append(c.activity, current)
 	}
 	return c.activity
 }
 
-// findSteadyCategory reports whether all samples of a thread have the same category. That becomes a fact.
+// findSteadyCategory reports whether all samples of a thread have the same category, which becomes a fact.
 func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool {
 	var category steady
 	for i := range samples {
@@ -322,7 +319,7 @@ func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool
 		if _, ok := c.nanos(at); !ok || samples[i].category == none {
 			return false
 		}
-		category.see(float64(samples[i].category), at, at+c.interval)
+		category.observe(float64(samples[i].category), at, at+c.interval)
 	}
 	f, ok := c.fact(&category, timeline.FactCategory)
 	if !ok {
@@ -339,8 +336,8 @@ func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool
 	return true
 }
 
-// addActivity adds what the samples of a thread were doing, and for which document, each as slices of consecutive samples
-// on a track of their own. A sample lasts until the next one, the last for an interval. A category that never changes is a fact.
+// addActivity adds the activities and documents in the samples of a thread as two tracks with slices of consecutive
+// samples. A sample lasts until the next one, the last one interval. A category that never changes is a fact instead.
 func (c *converter) addActivity(th *threadState, samples []activity) error {
 	steady := c.findSteadyCategory(th, samples)
 	categories := run{c: c, th: th, role: timeline.RoleCategories}
@@ -376,7 +373,7 @@ type run struct {
 	track       timeline.TrackID
 }
 
-// sample adds a sample; known: it has a value.
+// sample adds a sample; known is false without a value.
 func (r *run) sample(at float64, value int64, known bool) error {
 	if math.IsNaN(at) {
 		return nil
@@ -402,7 +399,7 @@ func (r *run) finish() error {
 	return r.end(r.last + r.c.interval)
 }
 
-// end writes the slice.
+// end adds the slice.
 func (r *run) end(at float64) error {
 	r.open = false
 	c := r.c
@@ -426,9 +423,9 @@ func (r *run) end(at float64) error {
 	} else {
 		c.encodeWindow(r.value)
 	}
-	c.ownKey(keySamples)
+	c.weftKey(keySamples)
 	c.enc.Int(r.samples)
-	c.closeOwn()
+	c.closeWeft()
 	c.out.Args = c.enc.Args()
 	c.event++
 	return c.b.Add(&c.out)
@@ -437,7 +434,7 @@ func (r *run) end(at float64) error {
 // idleCategory is the category of samples taken while a thread waited for work.
 const idleCategory = "Idle"
 
-// encodeWindow names the slice of a window and adds the known facts about it.
+// encodeWindow names the slice of a window and adds facts about its page.
 func (c *converter) encodeWindow(window int64) {
 	c.out.Name, c.out.Category = strconv.AppendInt([]byte("window "), window, 10), []byte(timeline.StateCategory)
 	if c.wants(keyWindow) {
@@ -450,10 +447,10 @@ func (c *converter) encodeWindow(window int64) {
 		return
 	}
 	c.out.Name = c.bounded([]byte(page.URL))
-	c.ownKey(keyTab)
+	c.weftKey(keyTab)
 	c.enc.Int(page.Tab)
 	if top := c.pages.top(page); top != page {
-		c.ownKey(keyTopWindow)
+		c.weftKey(keyTopWindow)
 		c.enc.Int(top.Window)
 	}
 }

@@ -12,18 +12,18 @@ import (
 type format uint8
 
 const (
-	formatOther           format = iota // as written: strings, urls, integers, decimals, pids, unknown formats
+	formatOther           format = iota // unconverted: strings, urls, integers, decimals, unknown formats
 	formatUnique                        // index of a string
-	formatFlow                          // index of the id of a flow
-	formatTerminatingFlow               // … that ends with this marker
+	formatFlow                          // index of a flow id
+	formatTerminatingFlow               // index of the id of a flow that ends here
 	formatTime                          // a point in time, ms
-	formatMillis                        // a duration, ms; "seconds" are ms as well
+	formatMillis                        // a duration, ms; also "seconds"
 	formatMicros
 	formatNanos
 	formatBytes
 	formatPercentage // 0 to 1
 	formatHex
-	formatID // a pid or tid: a number, or a text that may hold one
+	formatID // a pid or tid: a number or a text
 	formatList
 	formatTable
 )
@@ -36,7 +36,7 @@ var formats = map[string]format{
 	"pid": formatID, "tid": formatID,
 }
 
-// isDouble reports whether numbers of a format are written as doubles: those that have a unit.
+// isDouble reports whether numbers of a format have a unit and are written as doubles.
 func (f format) isDouble() bool {
 	switch f {
 	case formatTime, formatMillis, formatMicros, formatNanos, formatBytes, formatPercentage:
@@ -56,17 +56,17 @@ func (f format) isFlow() bool { return f == formatFlow || f == formatTerminating
 // schema describes the markers of one type.
 type schema struct {
 	name       string
-	chart      template // the label that names events, see finish
+	chart      template // template of event names, see finish
 	stackBased bool
 	fields     []field
 
-	byKey  map[string]int // of fields
-	slots  []field        // the fields and other members whose values conversion needs
-	bySlot map[string]int // of slots
-	flows  []int          // the slots that are ids of flows, in the order of the fields
+	byKey  map[string]int // indexes of fields
+	slots  []field        // fields and other members whose values conversion needs
+	bySlot map[string]int // indexes of slots
+	flows  []int          // slots with flow ids, in the order of the fields
 }
 
-// maxSlots bounds the values that each marker keeps for labels and flows. Real schemas need a few.
+// maxSlots limits the values that each marker keeps for labels and flows. Real schemas need a few.
 const maxSlots = 64
 
 // field is one member of the payload.
@@ -78,7 +78,7 @@ type field struct {
 
 // readSchema reads one element of markerSchema.
 func (d *decoder) readSchema(schemas *[]*schema) error {
-	if ok, err := d.room(len(*schemas)); !ok {
+	if ok, err := d.hasCapacity(len(*schemas)); !ok {
 		return err
 	}
 	s := &schema{}
@@ -126,7 +126,7 @@ func (d *decoder) readField(s *schema) error {
 	return err
 }
 
-// readFormat reads a format: its name, or an object that describes a table.
+// readFormat reads a format: a name, or an object that describes a table.
 func (d *decoder) readFormat(f *field) error {
 	c, err := d.Peek()
 	if err != nil {
@@ -164,8 +164,8 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish derives slots and flows from the fields and the labels: the chartLabel, which the tracks of the Firefox Profiler show,
-// and the tableLabel of its table of markers. It returns false if there are too many.
+// finish derives slots and flows from the fields and the labels: the chartLabel, shown by the Firefox Profiler's
+// tracks, and the tableLabel of its marker table. It returns false if there are too many.
 func (s *schema) finish(chart, table string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
@@ -181,27 +181,27 @@ func (s *schema) finish(chart, table string) bool {
 	return ok && whole
 }
 
-// labelOf returns the label that names events: the chartLabel. Where that says no more than the name of markers with flows,
-// as "IPC", it is the tableLabel without the id of the flow at its end, which says what was sent.
+// labelOf returns the label that names events: the chartLabel or, if that only shows the name of markers with flows,
+// such as "IPC", the tableLabel without the flow id at its end, which describes the message.
 func (s *schema) labelOf(chart, table string) string {
 	if len(s.flows) == 0 || strings.TrimSpace(chart) != "{marker.name}" {
 		return chart
 	}
 	for _, slot := range s.flows {
-		if what, ok := strings.CutSuffix(strings.TrimSpace(table), "(flow={marker.data."+s.slots[slot].key+"})"); ok {
-			return what
+		if label, ok := strings.CutSuffix(strings.TrimSpace(table), "(flow={marker.data."+s.slots[slot].key+"})"); ok {
+			return label
 		}
 	}
 	return chart
 }
 
-// showsFlow reports whether a label has the id of a flow in it. Each marker with such a label would have a different
-// name, for what arrows already show (section 6).
+// showsFlow reports whether a label contains a flow id. Each marker would then have a different name for what arrows
+// already show (section 6).
 func (s *schema) showsFlow(label template) bool {
 	return slices.ContainsFunc(label, func(p part) bool { return p.kind == partField && s.slots[p.slot].format.isFlow() })
 }
 
-// findFlows notes which fields are ids of flows; false if these are too many.
+// findFlows finds the fields with flow ids; false if there are too many.
 func (s *schema) findFlows() bool {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -234,20 +234,20 @@ func (s *schema) slot(key string) int {
 	return i
 }
 
-// schemas finds the schema of a marker.
+// schemas finds schemas of markers.
 type schemas struct {
 	byName map[string]*schema
-	// stacks is set if the profile marks stack-based markers, which older ones do not.
+	// stacks is set if the profile marks stack-based markers, unlike older ones.
 	stacks bool
 }
 
-// add adds the schemas of a process; the first of several with one name counts.
+// add adds the schemas of a process; the first one of a name counts.
 func (s *schemas) add(list []*schema) {
-	for _, one := range list {
-		if _, ok := s.byName[one.name]; !ok {
-			s.byName[one.name] = one
+	for _, schema := range list {
+		if _, ok := s.byName[schema.name]; !ok {
+			s.byName[schema.name] = schema
 		}
-		s.stacks = s.stacks || one.stackBased
+		s.stacks = s.stacks || schema.stackBased
 	}
 }
 

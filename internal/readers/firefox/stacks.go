@@ -16,21 +16,21 @@ type stacks struct {
 	libs    *loadedLibs
 	sources *texts
 
-	calls  []timeline.CallstackID         // by stack, plus one; 0: not resolved yet
+	calls  []timeline.CallstackID         // by stack: call stack + 1, or 0 if unresolved
 	leaves map[int32]timeline.CallstackID // see sampled
 	frames []resolvedFrame                // by frame
 	path   []int32                        // scratch
-	walked int                            // callers visited, see reach
+	walked int                            // number of callers visited, see reach
 
-	// filledIn is the category that the front end has written for stacks without any, up to version 52: the default,
-	// which is the first grey one. It is unset if frames have no categories, so stacks keep the producer's.
+	// filledIn is the category that the front end filled in for stacks without one, up to version 52: the default,
+	// which is the first grey one. It is unset (none) if frames have no categories; stacks then keep the producer's.
 	filledIn int32
 }
 
-// resolvedFrame is a frame as the timeline has it.
+// resolvedFrame is a frame in the timeline.
 type resolvedFrame struct {
 	id    timeline.FrameID
-	leaf  timeline.FrameID // for a frame in which a sample was taken
+	leaf  timeline.FrameID // the same frame as the innermost of a sample
 	known bool
 	isJS  bool
 }
@@ -46,15 +46,15 @@ func (c *converter) newStacks(t *tables, p *profile, libs *loadedLibs) *stacks {
 // defaultColor is the color of the default category.
 const defaultColor = "grey"
 
-// loadedLibs are the libraries of a process, which all its threads share.
+// loadedLibs are the libraries of a process, shared by its threads.
 type loadedLibs struct {
 	list    []lib
-	byStart []int // of those that have addresses, sorted by these
+	byStart []int // indexes of the libraries with addresses, sorted by address
 	sorted  bool
 }
 
 // parent returns the stack of the caller; none for a root. A caller must come earlier in the table, which rules out
-// cycles; a later one is counted and ignored.
+// cycles; an invalid one is counted and ignored.
 func (s *stacks) parent(stack int32) int32 {
 	parent := s.t.stacks.parent(stack)
 	if parent >= stack || parent < none {
@@ -73,7 +73,7 @@ func (s *stacks) valid(stack int32) bool {
 	return stack >= 0
 }
 
-// callstack returns a stack of the timeline; 0 for none.
+// callstack returns the stack in the timeline, or 0.
 func (s *stacks) callstack(stack int32) timeline.CallstackID {
 	if !s.valid(stack) {
 		return 0
@@ -100,8 +100,8 @@ func (s *stacks) callstack(stack int32) timeline.CallstackID {
 	return id
 }
 
-// sampled returns the stack of a sample. Its innermost frame is where the thread was running; the address of a frame of a
-// caller, and of all frames of the stacks of markers, is the one to return to, after the call (section 2).
+// sampled returns the stack of a sample. The address in its innermost frame is the current instruction; all other
+// addresses, including those in stacks of markers, are return addresses after the call (section 2).
 func (s *stacks) sampled(stack int32) timeline.CallstackID {
 	if !s.valid(stack) {
 		return 0
@@ -131,11 +131,11 @@ func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.
 	return s.b.PushFrame(parent, f)
 }
 
-// maxIndexedStacks bounds the tables whose stacks are compared with each other and with other tables': different rows can be equal
-// stacks of the timeline, which then share an id.
+// maxIndexedStacks limits the tables whose stacks are deduplicated, within and across tables: different rows can be
+// equal stacks of the timeline, which then share an id.
 const maxIndexedStacks = 1 << 20
 
-// frame resolves a frame; nil if there is none.
+// frame resolves a frame; nil if the index is invalid.
 func (s *stacks) frame(i int32) *resolvedFrame {
 	if s.frames == nil {
 		s.frames = make([]resolvedFrame, s.t.frames.rows)
@@ -146,37 +146,37 @@ func (s *stacks) frame(i int32) *resolvedFrame {
 	}
 	f := &s.frames[i]
 	if !f.known {
-		made, isJS := s.makeFrame(int(i))
+		frame, isJS := s.makeFrame(int(i))
 		*f = resolvedFrame{known: true, isJS: isJS}
-		if made != (timeline.Frame{}) {
-			f.leaf = s.b.Frame(made)
+		if frame != (timeline.Frame{}) {
+			f.leaf = s.b.Frame(frame)
 			f.id = f.leaf
-			if made.Mapping != 0 && len(s.t.frames.fn) == 0 && made.Address > 0 {
-				made.Address-- // into the call
-				f.id = s.b.Frame(made)
+			if frame.Mapping != 0 && len(s.t.frames.fn) == 0 && frame.Address > 0 {
+				frame.Address-- // from the return address into the call
+				f.id = s.b.Frame(frame)
 			}
 		}
 	}
 	return f
 }
 
-// makeFrame describes a frame as the timeline has it: a function and the place in it that runs, otherwise where it begins.
+// makeFrame returns a frame for the timeline: a function and the current position in it, or its start.
 func (s *stacks) makeFrame(i int) (f timeline.Frame, isJS bool) {
 	t := &s.t.frames
 	f, isJS = s.described(i)
 	if f == (timeline.Frame{}) {
 		return f, false
 	}
-	if t.hasFlag(i, flagFrameLine) && t.line.at(i) > 0 {
+	if hasFlag(t.flags, i, flagFrameLine) && t.line.at(i) > 0 {
 		f.Line, f.Column = int64(t.line.at(i)), 0
-		if t.hasFlag(i, flagFrameColumn) {
+		if hasFlag(t.flags, i, flagFrameColumn) {
 			f.Column = int64(max(t.column.at(i), 0))
 		}
 	}
 	return f, isJS
 }
 
-// described describes the function of a frame.
+// described returns the function of a frame.
 func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
 	if len(s.t.frames.fn) == 0 {
 		return s.located(i)
@@ -184,16 +184,12 @@ func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
 	return s.functionFrame(i)
 }
 
-// hasFlag reports whether a value of a frame counts, in tables that say so.
-func (t *frameTable) hasFlag(i int, flag int32) bool {
-	return len(t.flags) == 0 || t.flags.at(i)&flag != 0 && t.flags.at(i) != none
+// hasFlag reports whether a value of row i counts. Without flags, all values do.
+func hasFlag(flags ints, i int, flag int32) bool {
+	return len(flags) == 0 || flags.at(i)&flag != 0 && flags.at(i) != none
 }
 
-func (t *funcTable) hasFlag(i int, flag int32) bool {
-	return len(t.flags) == 0 || t.flags.at(i)&flag != 0 && t.flags.at(i) != none
-}
-
-// located describes a frame of the raw form by its location.
+// located returns the function of a frame of the raw form, from its location.
 func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
 	text, ok := s.t.strings.at(s.t.frames.location.at(i))
 	if !ok {
@@ -210,7 +206,7 @@ func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
 	return f, loc.isJS
 }
 
-// at returns the library that was loaded at an address; nil if none was.
+// at returns the library loaded at an address, or nil.
 func (l *loadedLibs) at(address uint64) *lib {
 	if !l.sorted {
 		l.sort()
@@ -224,8 +220,8 @@ func (l *loadedLibs) at(address uint64) *lib {
 	if n == 0 {
 		return nil
 	}
-	if found := &l.list[l.byStart[n-1]]; address < found.end {
-		return found
+	if lib := &l.list[l.byStart[n-1]]; address < lib.end {
+		return lib
 	}
 	return nil
 }
@@ -241,15 +237,15 @@ func (l *loadedLibs) sort() {
 	slices.SortFunc(l.byStart, func(i, j int) int { return cmp.Compare(l.list[i].start, l.list[j].start) })
 }
 
-// mapping returns the library as the timeline has it.
+// mapping returns the library in the timeline.
 func (s *stacks) mapping(l *lib) timeline.MappingID {
 	return s.b.Mapping(timeline.Mapping{Path: l.file(), BuildID: cmp.Or(l.codeID, l.breakpadID)})
 }
 
-// file names the library in a frame.
+// file returns the name of the library for frames.
 func (l *lib) file() string { return cmp.Or(l.path, l.debugPath, l.name) }
 
-// functionFrame describes a frame of the processed form by its function.
+// functionFrame returns the function of a frame of the processed form.
 func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 	t := &s.t.funcs
 	fn := int(s.t.frames.fn.at(i))
@@ -262,19 +258,19 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the name of a function")
 	}
 	f.Function = string(name)
-	isJS = t.isJS.at(fn) == 1 || len(t.flags) > 0 && t.hasFlag(fn, flagFuncIsJS)
-	if t.hasFlag(fn, flagFuncLine) {
+	isJS = t.isJS.at(fn) == 1 || len(t.flags) > 0 && hasFlag(t.flags, fn, flagFuncIsJS)
+	if hasFlag(t.flags, fn, flagFuncLine) {
 		f.Line = int64(max(t.line.at(fn), 0))
 	}
-	if t.hasFlag(fn, flagFuncColumn) {
+	if hasFlag(t.flags, fn, flagFuncColumn) {
 		f.Column = int64(max(t.column.at(fn), 0))
 	}
 	f.File = s.fileOf(i, fn)
-	if l := s.libOf(i, fn); l != nil && s.t.frames.address.at(i) >= 0 && s.t.frames.hasFlag(i, flagFrameAddress) {
+	if l := s.libOf(i, fn); l != nil && s.t.frames.address.at(i) >= 0 && hasFlag(s.t.frames.flags, i, flagFrameAddress) {
 		f.Mapping, f.Address = s.mapping(l), uint64(s.t.frames.address.at(i))
 	}
 	if f.File == "" && f.Line == 0 {
-		// Where the front end could not parse a location, the function has it as its name.
+		// If the front end could not parse a location, it is the name of the function.
 		if loc := parseLocation([]byte(f.Function)); loc.isJS {
 			return timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}, true
 		}
@@ -282,10 +278,10 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 	return f, isJS
 }
 
-// fileOf returns the source file of a function, otherwise the library of the frame.
+// fileOf returns the source file of a function, or the library of the frame.
 func (s *stacks) fileOf(frame, fn int) string {
 	t := &s.t.funcs
-	if source := t.source.at(fn); source >= 0 && t.hasFlag(fn, flagFuncSource) {
+	if source := t.source.at(fn); source >= 0 && hasFlag(t.flags, fn, flagFuncSource) {
 		if len(s.t.sources.filename) > 0 {
 			return s.t.strings.text(s.t.sources.filename.at(int(source)))
 		}
@@ -296,16 +292,16 @@ func (s *stacks) fileOf(frame, fn int) string {
 	if l := s.libOf(frame, fn); l != nil {
 		return l.file()
 	}
-	if resource := int(t.resource.at(fn)); s.t.resources.kind.at(resource) == libraryResource && t.hasFlag(fn, flagFuncResource) {
+	if resource := int(t.resource.at(fn)); s.t.resources.kind.at(resource) == libraryResource && hasFlag(t.flags, fn, flagFuncResource) {
 		return s.t.strings.text(s.t.resources.name.at(resource))
 	}
 	return ""
 }
 
-// libOf returns the library of a frame: its own, or its function's resource's; nil if neither has one.
+// libOf returns the library of a frame or, if it has none, of its function's resource; may be nil.
 func (s *stacks) libOf(frame, fn int) *lib {
 	library := s.t.frames.lib.at(frame)
-	if library < 0 && s.t.funcs.hasFlag(fn, flagFuncResource) {
+	if library < 0 && hasFlag(s.t.funcs.flags, fn, flagFuncResource) {
 		library = s.t.resources.lib.at(int(s.t.funcs.resource.at(fn)))
 	}
 	if library < 0 || int(library) >= len(s.libs.list) {
@@ -314,18 +310,18 @@ func (s *stacks) libOf(frame, fn int) *lib {
 	return &s.libs.list[library]
 }
 
-// libraryResource is the kind of a resource that is a library (section 3).
+// libraryResource is the kind of resources that are libraries (section 3).
 const libraryResource = 1
 
 const (
-	// maxReach bounds the callers of a stack that are searched for a value that the stack itself lacks. After maxWalked
-	// callers in total the bound is shortReach, so that deep stacks in a small input cannot take hours.
+	// maxReach limits the callers of a stack that are searched for a value that the stack lacks. After maxWalked
+	// callers in total, the limit is shortReach, so that deep stacks in a small input cannot take hours.
 	maxReach   = timeline.MaxStackDepth
 	shortReach = 64
 	maxWalked  = 1 << 27
 )
 
-// reach returns how many callers of the next stack may be searched.
+// reach returns the limit of callers for the next search.
 func (s *stacks) reach() int {
 	if s.walked > maxWalked {
 		return shortReach
@@ -333,9 +329,9 @@ func (s *stacks) reach() int {
 	return maxReach
 }
 
-// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's that has
-// one; none if no caller has (3.3). The default is a stack's own only if its frame says so: up to version 52 the front end
-// filled it in where neither frames nor callers have a category, and when it upgrades a profile it drops it again.
+// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's; none without
+// any (3.3). The default counts as a stack's own only if its frame has it: up to version 52 the front end filled it in
+// where neither frames nor callers have a category, and dropped it again when upgrading a profile.
 func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {
 		return none, none
@@ -343,12 +339,12 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	for range s.reach() {
 		s.walked++
 		frame := int(s.t.stacks.frame.at(int(stack)))
-		ofFrame := s.t.frames.category.at(frame)
-		if own := s.t.stacks.category.at(int(stack)); own >= 0 && (own != s.filledIn || ofFrame >= 0) {
-			return own, s.t.stacks.subcategory.at(int(stack))
+		frameCategory := s.t.frames.category.at(frame)
+		if category := s.t.stacks.category.at(int(stack)); category >= 0 && (category != s.filledIn || frameCategory >= 0) {
+			return category, s.t.stacks.subcategory.at(int(stack))
 		}
-		if ofFrame >= 0 && s.t.frames.hasFlag(frame, flagFrameCategory) {
-			return ofFrame, s.t.frames.subcategory.at(frame)
+		if frameCategory >= 0 && hasFlag(s.t.frames.flags, frame, flagFrameCategory) {
+			return frameCategory, s.t.frames.subcategory.at(frame)
 		}
 		if stack = s.parent(stack); stack == none {
 			break
@@ -357,7 +353,7 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	return none, none
 }
 
-// window returns the window in which a stack runs: the window of the innermost frame that has one; 0 if no frame has (section 10).
+// window returns the window of the innermost frame of a stack that has one, or 0 (section 10).
 func (s *stacks) window(stack int32) int64 {
 	if len(s.t.frames.window) == 0 || !s.valid(stack) {
 		return 0

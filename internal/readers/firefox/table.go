@@ -9,13 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/readers"
 )
 
-// A column is one column of a table while it is read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
-// list for each column. Both fill the same columns.
+// A column is one column of a table being read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
+// list per column. Both fill the same columns.
 type column interface {
-	// add appends the value at which the scanner is. It returns false and appends null if the value does not fit
-	// the column. After a failure of the scanner it appends nothing.
+	// add appends the value at the scanner. If the value does not fit the column, it appends null and returns
+	// false. After a failure of the scanner it appends nothing.
 	add(s *jsonscan.Scanner) bool
-	// addMany appends as many values of a list as it can read fast, perhaps none.
+	// addMany appends as many values of a list as it can read fast, possibly none.
 	addMany(s *jsonscan.Scanner)
 	// addNull appends a null.
 	addNull()
@@ -23,7 +23,7 @@ type column interface {
 	truncate(n int)
 }
 
-// none is null in a column of indexes, which are never negative. The newer tables write it as -1.
+// none represents null in a column of indexes, which are never negative. The newer tables write it as -1.
 const none = -1
 
 // ints is a column of indexes and other small integers; null means no value.
@@ -55,7 +55,7 @@ func (c *ints) addNull()                    { *c = append(*c, none) }
 func (c *ints) len() int                    { return len(*c) }
 func (c *ints) truncate(n int)              { *c = (*c)[:n] }
 
-// at returns an element; none past the end of a missing or short column.
+// at returns an element, or none past the end of a missing or short column.
 func (c ints) at(i int) int32 {
 	if i < 0 || i >= len(c) {
 		return none
@@ -88,7 +88,7 @@ func (c *floats) addNull()                    { *c = append(*c, math.NaN()) }
 func (c *floats) len() int                    { return len(*c) }
 func (c *floats) truncate(n int)              { *c = (*c)[:n] }
 
-// at returns an element; NaN past the end of a missing or short column.
+// at returns an element, or NaN past the end of a missing or short column.
 func (c floats) at(i int) float64 {
 	if i < 0 || i >= len(c) {
 		return math.NaN()
@@ -119,7 +119,7 @@ func (c *longs) add(s *jsonscan.Scanner) bool {
 	return ok
 }
 
-// unsignedNone is how Firefox writes -1 as an id of a window: as an unsigned integer that went through a double.
+// unsignedNone is -1 as the id of a window: Firefox writes it as an unsigned integer that went through a double.
 const unsignedNone = "18446744073709552000"
 
 func (c *longs) addMany(*jsonscan.Scanner) {}
@@ -127,7 +127,7 @@ func (c *longs) addNull()                  { *c = append(*c, none) }
 func (c *longs) len() int                  { return len(*c) }
 func (c *longs) truncate(n int)            { *c = (*c)[:n] }
 
-// at returns an element; none past the end of a missing or short column.
+// at returns an element, or none past the end of a missing or short column.
 func (c longs) at(i int) int64 {
 	if i < 0 || i >= len(c) {
 		return none
@@ -135,8 +135,8 @@ func (c longs) at(i int) int64 {
 	return c[i]
 }
 
-// texts is a column or list of texts; null is the empty text. They are stored in chunks, so a growing list is not
-// copied.
+// texts is a column or list of texts; null is the empty text. It stores them in chunks, so that growing does not copy
+// them.
 type texts struct {
 	chunks [][]byte
 	spans  []span
@@ -153,7 +153,7 @@ const (
 	lastChunk  = 1 << 20
 )
 
-// Of pictures whose text is longer than readers.MaxScreenshotText, only the stub is kept (section 6).
+// imageStub replaces pictures whose text is longer than readers.MaxScreenshotText (section 6).
 var (
 	imagePrefix = []byte("data:image/")
 	imageStub   = []byte("data:image/omitted")
@@ -217,7 +217,7 @@ func (c *texts) text(i int32) string {
 	return string(b)
 }
 
-// values is a column of JSON values, as written; null is the empty text. It records the positions of the values, or of
+// values is a column of unparsed JSON values; null is the empty text. It records the positions of the values, or of
 // their rows, in the input.
 type values struct {
 	texts
@@ -262,8 +262,8 @@ type named struct {
 	column
 }
 
-// table reads a table of either form into columns. length is the number of rows that the table states, otherwise the length
-// of its longest column. A missing column stays empty.
+// table reads a table of either form into columns. length is the stated number of rows, or the length of the longest
+// column. A missing column stays empty.
 func (d *decoder) table(columns []named) (length int, err error) {
 	t := newTableReader(d, columns)
 	err = d.object(t.member)
@@ -274,18 +274,18 @@ func (d *decoder) table(columns []named) (length int, err error) {
 type tableReader struct {
 	d       *decoder
 	columns []named
-	schema  []column // of rows, by place; nil for an unwanted place
+	schema  []column // columns by index in a row; nil: ignored
 	known   bool     // the schema was read
-	waiting []byte   // rows that came before their schema
-	start   int64    // of these in the input
-	length  int64    // as the table gives it; none if it does not
+	waiting []byte   // rows before the schema
+	start   int64    // offset of these rows
+	length  int64    // as stated by the table; none if missing
 }
 
 func newTableReader(d *decoder, columns []named) *tableReader {
 	return &tableReader{d: d, columns: columns, length: none}
 }
 
-// rows returns the length of the table, when all of it, or all that there is, was read.
+// rows returns the length of the table after reading, complete or not.
 func (t *tableReader) rows(err error) int {
 	if err == nil && t.waiting != nil {
 		t.d.problem(problem.FirefoxValueInvalid, "rows without a schema")
@@ -323,7 +323,7 @@ func (t *tableReader) member(key string) error {
 	return t.d.Skip()
 }
 
-// opensRows reports whether a list of rows follows: a list of lists.
+// opensRows reports whether the next value is a list of rows: a list of lists.
 func (d *decoder) opensRows() (rows bool, err error) {
 	err = d.Unit(func() {
 		rows = false
@@ -346,7 +346,7 @@ func (d *decoder) opensRows() (rows bool, err error) {
 	return rows, err
 }
 
-// column reads the list of the values of one column.
+// column reads the values of one column.
 func (d *decoder) column(c column) error {
 	c.truncate(0)
 	ok := false
@@ -365,21 +365,21 @@ func (d *decoder) column(c column) error {
 	})
 }
 
-// readSchema reads which column has which place in a row.
+// readSchema reads the indexes of columns in rows.
 func (t *tableReader) readSchema() error {
-	const maxPlaces = 1 << 10
+	const maxIndex = 1 << 10
 	t.known = true
 	err := t.d.object(func(key string) error {
-		place := int64(none)
-		if err := t.d.integer(&place); err != nil {
+		index := int64(none)
+		if err := t.d.integer(&index); err != nil {
 			return err
 		}
 		for _, c := range t.columns {
-			if c.name == key && place >= 0 && place < maxPlaces {
-				for int(place) >= len(t.schema) {
+			if c.name == key && index >= 0 && index < maxIndex {
+				for int(index) >= len(t.schema) {
 					t.schema = append(t.schema, nil)
 				}
-				t.schema[place] = c.column
+				t.schema[index] = c.column
 			}
 		}
 		return nil
@@ -393,7 +393,7 @@ func (t *tableReader) readSchema() error {
 	return t.d.within(rows, t.readRows)
 }
 
-// readRows reads the rows of a table; if they come before their schema, they are kept until that is known.
+// readRows reads the rows of a table, or keeps them until the schema is known.
 func (t *tableReader) readRows() error {
 	d := t.d
 	if !t.known {
@@ -412,16 +412,16 @@ func (t *tableReader) readRows() error {
 			t.endRow(0, n)
 			return
 		}
-		place := 0
+		index := 0
 		for d.S.Elem() {
-			if place >= len(t.schema) || t.schema[place] == nil {
+			if index >= len(t.schema) || t.schema[index] == nil {
 				d.S.Skip()
-			} else if !t.schema[place].add(d.S) {
+			} else if !t.schema[index].add(d.S) {
 				wrong++
 			}
-			place++
+			index++
 		}
-		t.endRow(place, n)
+		t.endRow(index, n)
 	}
 	return d.array(func() error {
 		err := d.Unit(row)
@@ -436,8 +436,8 @@ func (t *tableReader) readRows() error {
 	})
 }
 
-// endRow completes row n, whose first places were read, or removes it after a failure.
-func (t *tableReader) endRow(places, n int) {
+// endRow completes row n, of which the first read values exist, or removes it after a failure.
+func (t *tableReader) endRow(read, n int) {
 	if t.d.S.Err() != nil {
 		for _, c := range t.schema {
 			if c != nil {
@@ -446,15 +446,15 @@ func (t *tableReader) endRow(places, n int) {
 		}
 		return
 	}
-	for _, c := range t.schema[min(places, len(t.schema)):] {
+	for _, c := range t.schema[min(read, len(t.schema)):] {
 		if c != nil {
 			c.addNull()
 		}
 	}
 }
 
-// rows checks that the required columns are as long as the table, and returns the number of usable rows. The rest, such as at the
-// end of a truncated input, is counted.
+// rows returns the number of rows with all required columns. It counts the missing rows, such as those at the end of a
+// truncated input.
 func (d *decoder) rows(length int, first column, others ...column) int {
 	n := min(length, first.len())
 	for _, c := range others {

@@ -10,17 +10,17 @@ type tables struct {
 	sources   sourceTable
 }
 
-// stackTable holds the call stacks: a frame, and the stack of its caller.
+// stackTable is the table of call stacks: a frame, and the stack of its caller.
 type stackTable struct {
 	frame        ints
 	prefix       ints // none: a root
-	prefixOffset ints // how far back the stack of the caller is, 0: a root; instead of prefix
-	category     ints // before version 53; later the frame has it
+	prefixOffset ints // distance back to the stack of the caller, 0: a root; instead of prefix
+	category     ints // before version 53; later in frames
 	subcategory  ints
 	rows         int
 }
 
-// frameTable holds the frames of stacks. The raw form has a location, the processed form a function.
+// frameTable is the table of frames. The raw form has a location, the processed form a function.
 type frameTable struct {
 	location              ints // index of a string
 	fn                    ints
@@ -33,19 +33,19 @@ type frameTable struct {
 	rows                  int
 }
 
-// funcTable holds the functions of frames.
+// funcTable is the table of functions.
 type funcTable struct {
 	name, isJS, resource, source, fileName, line, column, flags ints
 	rows                                                        int
 }
 
-// resourceTable holds where functions come from.
+// resourceTable is the table of the origins of functions.
 type resourceTable struct {
 	name, lib, kind ints
 }
 
-// Flags of frames and functions in the table of branches that have flags: a value counts only if its flag is set
-// (section 3).
+// Flags of frames and functions, in branches of the format with a column of flags: a value counts only if its flag is
+// set (section 3).
 const (
 	flagFrameAddress  = 1 << 1
 	flagFrameCategory = 1 << 2
@@ -69,7 +69,7 @@ func (d *decoder) readTables(t *tables) error {
 	})
 }
 
-// reader returns the reader of the table with this name; nil if there is none.
+// reader returns the reader of the table with a name, or nil.
 func (t *tables) reader(key string) func(d *decoder) error {
 	switch key {
 	case "stringTable", "stringArray":
@@ -109,11 +109,11 @@ func (t *frameTable) read(d *decoder) error {
 		{"category", &t.category}, {"subcategory", &t.subcategory}, {"lib", &t.lib},
 		{"address", &t.address}, {"innerWindowID", &t.window}, {"flags", &t.flags},
 	})
-	place := column(&t.location)
+	required := column(&t.location)
 	if len(t.fn) > 0 {
-		place = &t.fn
+		required = &t.fn
 	}
-	t.rows = d.rows(length, place)
+	t.rows = d.rows(length, required)
 	return err
 }
 
@@ -127,7 +127,7 @@ func (t *funcTable) read(d *decoder) error {
 	return err
 }
 
-// parent returns the stack of the caller of a stack; none if it is a root. It is always an earlier stack.
+// parent returns the stack of the caller; none for a root. A valid one is an earlier stack.
 func (t *stackTable) parent(stack int32) int32 {
 	parent := t.prefix.at(int(stack))
 	if len(t.prefixOffset) > 0 {

@@ -18,7 +18,7 @@ type thread struct {
 	startup, shutdown    float64 // of the process; NaN if unknown
 	register, unregister float64 // of the thread; NaN if unknown
 
-	own                              tables // tables not in profile.shared
+	tables                           tables // tables not in profile.shared
 	libs                             []lib  // before version 41 of the processed form
 	markers                          markerTable
 	samples                          sampleTable
@@ -26,7 +26,7 @@ type thread struct {
 	tracer                           tracerTable
 	pauses                           []pause
 
-	argumentValues int // samples that have arguments of functions
+	argumentValues int // number of samples with arguments of functions
 	private        bool
 	userContext    string
 }
@@ -45,13 +45,13 @@ type markerTable struct {
 	data           values
 	threadID       longs
 	rows           int
-	sortRows       bool // rows of the raw form, which are unordered
+	sortRows       bool // the rows are unordered, as in the raw form
 }
 
 // sampleTable is the table of samples (section 8).
 type sampleTable struct {
 	stack      ints
-	time       floats // of each sample; made from timeDeltas where the table has those
+	time       floats // by sample; from timeDeltas if present
 	weight     floats
 	weightType string
 	cpuDelta   floats
@@ -129,7 +129,7 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	case "jsTracer", "jsTracerEvents":
 		return d.readTracer(&th.tracer)
 	}
-	if table := th.own.reader(key); table != nil {
+	if table := th.tables.reader(key); table != nil {
 		return table(d)
 	}
 	if unreadMembers[key] {
@@ -138,8 +138,8 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	return d.unknownMember(key)
 }
 
-// unreadMembers are members of threads without a counterpart in a timeline (section 12), or that only samples with
-// counted arguments refer to.
+// unreadMembers are members of threads without a counterpart in a timeline (section 12), or to which only samples with
+// counted arguments refer.
 var unreadMembers = map[string]bool{
 	"usedInnerWindowIDs": true, "showMarkersInTimeline": true, "nativeSymbols": true, "sourceLocationTable": true,
 	"tracedValues": true, "tracedValuesBuffer": true, "tracedObjectShapes": true,
@@ -158,7 +158,7 @@ func (d *decoder) identity(id *identity) error {
 
 // readMarkers reads the table of markers.
 func (d *decoder) readMarkers(m *markerTable) error {
-	var time floats // before markers had two times
+	var time floats // of versions with one time per marker
 	t := newTableReader(d, []named{
 		{"name", &m.name}, {"startTime", &m.start}, {"endTime", &m.end}, {"time", &time}, {"phase", &m.phase},
 		{"category", &m.category}, {"data", &m.data}, {"threadId", &m.threadID},
@@ -201,25 +201,24 @@ func (d *decoder) readSamples(th *thread) error {
 	return err
 }
 
-// accumulate fills a column of times from their differences, the first counting from 0. It does nothing without
-// differences.
+// accumulate fills a column of times from differences that count from 0, if there are any.
 func (c *floats) accumulate(deltas floats) {
 	if len(deltas) == 0 {
 		return
 	}
-	now := 0.0
+	sum := 0.0
 	*c = deltas
 	for i, delta := range deltas {
 		if !math.IsNaN(delta) {
-			now += delta
+			sum += delta
 		}
-		deltas[i] = now
+		deltas[i] = sum
 	}
 }
 
 // readAllocations reads a table of allocations.
 func (d *decoder) readAllocations(a *allocationTable) error {
-	var duration floats // the weight before version 29
+	var duration floats // the weight, before version 29
 	length, err := d.table([]named{
 		{"time", &a.time}, {"weight", &a.weight}, {"duration", &duration}, {"stack", &a.stack},
 		{"className", &a.class}, {"typeName", &a.kind}, {"coarseType", &a.coarse},

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addTracer adds the events of the JS tracer, whose times are microseconds, as slices.
+// addTracer adds the events of the JS tracer as slices. Their times are microseconds.
 func (c *converter) addTracer(th *threadState) error {
 	t := &th.th.tracer
 	for i := range t.rows {
@@ -20,13 +20,13 @@ func (c *converter) addTracer(th *threadState) error {
 			length = 0
 		}
 		err := c.addSlice(c.b.RoleTrack(th.track, timeline.RoleJSTracer), name, from, from+length, func() {
-			for _, place := range [...]struct {
-				key   ownKey
+			for _, member := range [...]struct {
+				key   argKey
 				value int32
 			}{{keyLine, t.line.at(i)}, {keyColumn, t.columnOf.at(i)}} {
-				if place.value > 0 && c.wants(place.key) {
-					c.key(place.key)
-					c.enc.Int(int64(place.value))
+				if member.value > 0 && c.wants(member.key) {
+					c.key(member.key)
+					c.enc.Int(int64(member.value))
 				}
 			}
 		})

@@ -3,17 +3,17 @@ package har
 import (
 	"bytes"
 	"cmp"
-	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth is the depth of nesting to which values are taken apart (json.md); an initiator's stack takes some levels.
+// maxDepth is the depth to which nested values are encoded as structure (json.md); an initiator's stack needs some
+// levels.
 const maxDepth = 64
 
-// encodeText encodes a value that was read over.
+// encodeText encodes a value that was skipped before.
 func (r *reader) encodeText(raw []byte, depth int) {
 	r.sub.Reset(raw)
 	r.args.S = &r.sub
@@ -22,16 +22,17 @@ func (r *reader) encodeText(raw []byte, depth int) {
 	r.args.S = r.S
 }
 
-// maxHeaders bounds the headers of a message that are written by their names.
+// maxHeaders limits the headers of a message that are written by name.
 const maxHeaders = 1000
 
 // header is a header of a request or response.
 type header struct{ name, value []byte }
 
-// headersOf reads a list of headers and writes it as a dictionary, by their names in lower case: names are the same in any case, and browsers
-// write both. Of several with one name the values are a list. A list that has anything else than names and values stays a list.
+// headersOf reads a list of headers and, if kept, writes it as a dictionary with lower-case names: names are
+// case-insensitive, and browsers write both cases. Headers with the same name become a list of values. A list with
+// anything but names and values stays a list.
 //
-// It returns the key of the span that the headers name, "" if they name none, and writes nothing if they are not kept.
+// It returns the key of the span that the headers refer to, or "".
 func (r *reader) headersOf(kept bool) (key string) {
 	raw := r.S.Raw()
 	if raw == nil {
@@ -52,7 +53,7 @@ func (r *reader) headersOf(kept bool) (key string) {
 	r.args.Enc.BeginDict()
 	for i, h := range headers {
 		if h.name == nil {
-			continue // written with an earlier one
+			continue // already written
 		}
 		r.args.Enc.Key(h.name)
 		r.encodeSame(h, headers[i+1:])
@@ -61,7 +62,8 @@ func (r *reader) headersOf(kept bool) (key string) {
 	return key
 }
 
-// traceContext returns the key of the span that headers name: in traceparent or traceresponse, or in a metric of server-timing.
+// traceContext returns the key of the span that headers refer to: in traceparent or traceresponse, or in a metric of
+// server-timing.
 func traceContext(headers []header) (key string) {
 	for _, h := range headers {
 		text := ""
@@ -76,7 +78,7 @@ func traceContext(headers []header) (key string) {
 	return key
 }
 
-// encodeSame writes the value of a header with the values of later ones that have its name.
+// encodeSame writes the value of a header together with the values of later ones with its name.
 func (r *reader) encodeSame(h header, later []header) {
 	several := false
 	for i := range later {
@@ -98,7 +100,7 @@ func (r *reader) encodeSame(h header, later []header) {
 	r.args.Enc.String(h.value)
 }
 
-// readHeaders reads a list of objects with a name and a value each; false if it is anything else.
+// readHeaders reads a list of objects with a name and a value each; false for anything else.
 func (r *reader) readHeaders() ([]header, bool) {
 	s := &r.sub
 	if kind, _ := s.Value(); kind != jsonscan.Array {
@@ -130,6 +132,3 @@ func (r *reader) readHeaders() ([]header, bool) {
 	}
 	return r.headers, s.Err() == nil
 }
-
-// statusName is used for requests without an address.
-func statusName(status int64) string { return "status " + strconv.FormatInt(status, 10) }

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/url"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -15,10 +16,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// address is a hash of the address of a request; the zero address means no address. Addresses may be long, and all of an archive are compared.
+// address is a hash of the address of a request, or zero for none. Addresses may be long, and all in an archive are
+// compared.
 type address struct{ high, low uint64 }
 
-// addressOf returns the address that a text is, without its fragment, which is not sent.
+// addressOf returns the address in a text, without its fragment, which is not sent.
 func addressOf(text []byte) address {
 	if i := bytes.IndexByte(text, '#'); i >= 0 {
 		text = text[:i]
@@ -30,10 +32,10 @@ func addressOf(text []byte) address {
 	return address{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// maxRedirect bounds the addresses to which redirects are followed.
+// maxRedirect limits the length of addresses whose redirects are resolved.
 const maxRedirect = 64 << 10
 
-// redirectOf returns the address to which a response leads from another one: redirectURL may be relative.
+// redirectOf returns the target of a redirect; redirectURL may be relative.
 func redirectOf(from, to []byte) address {
 	if len(to) == 0 || len(from)+len(to) > maxRedirect {
 		return address{}
@@ -46,8 +48,8 @@ func redirectOf(from, to []byte) address {
 	return addressOf(to)
 }
 
-// initiatorOf reads the member _initiator: the address of what made a request. In browsers it is an object with a url, or with the stack of a
-// script; other programs write the address alone. The value is written as argument if it is kept.
+// initiatorOf reads the member _initiator: the address that initiated a request. In browsers it is an object with a url
+// or with the stack of a script; other programs write only the address. If kept, the value becomes an argument.
 func (r *reader) initiatorOf(kept bool) (from []byte) {
 	raw := r.S.Raw()
 	if raw == nil {
@@ -61,10 +63,11 @@ func (r *reader) initiatorOf(kept bool) (from []byte) {
 	return bytes.Clone(from)
 }
 
-// maxParents bounds the stacks that are parents of stacks.
+// maxParents limits the chain of parents of stacks.
 const maxParents = 32
 
-// findInitiator returns the url of an initiator, or of the innermost function in its stack or that stack's parent.
+// findInitiator returns the url of an initiator, or of the innermost function with one in its stack or the stack's
+// parents.
 func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 	kind, text := s.Value()
 	if kind == jsonscan.String {
@@ -74,12 +77,12 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 		s.SkipRest(kind)
 		return nil
 	}
-	var own, frames, outer []byte
+	var direct, frames, outer []byte
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		switch name := string(key); {
 		case name == "url":
 			if kind, text := s.Value(); kind == jsonscan.String {
-				own = bytes.Clone(text)
+				direct = bytes.Clone(text)
 			} else {
 				s.SkipRest(kind)
 			}
@@ -91,7 +94,7 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 			s.Skip()
 		}
 	}
-	for _, found := range [][]byte{own, frames, outer} {
+	for _, found := range [][]byte{direct, frames, outer} {
 		if len(found) > 0 {
 			return found
 		}
@@ -99,7 +102,7 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 	return nil
 }
 
-// innermost returns the url of the first of the frames that has one.
+// innermost returns the first url of the frames.
 func innermost(s *jsonscan.Scanner) (from []byte) {
 	kind, _ := s.Value()
 	if kind != jsonscan.Array {
@@ -127,18 +130,19 @@ func innermost(s *jsonscan.Scanner) (from []byte) {
 	return from
 }
 
-// mention is a request, or what refers to one, under the address of the request.
+// mention is a request, or a reference to one, sorted by the request's address.
 type mention struct {
 	address
 	ts     timeline.Nanos
 	offset int64
-	event  uint32 // of the request that it is, or that refers
+	event  uint32 // of the request, or of the referring one
 	page   uint32
 	track  timeline.TrackID
 	kind   mentionKind
 }
 
-// mentionKind says what a mention is. At one time, redirects to a request come before it, and what it initiates comes after it.
+// mentionKind is the kind of a mention. At equal times, redirects to a request come before it, and requests that it
+// initiates after it.
 type mentionKind uint32
 
 const (
@@ -156,26 +160,22 @@ var mentionOrder = extsort.Order[mention]{
 	Key: func(m *mention) uint64 { return m.high },
 }
 
-// joiner draws the arrows between requests.
+// joiner adds the arrows between requests.
 type joiner struct {
 	b        *timeline.Builder
 	log      *problem.Log
 	mentions *extsort.Sorter[mention]
 	flows    uint64
 
-	now     address
-	seen    []mention // requests of the address, in the order of time
-	waiting []mention // redirects to it whose request has not come
+	current   address
+	requests  []mention // for the address, in the order of time
+	redirects []mention // to the address, without a request so far
 }
 
-// maxSame bounds the requests of one address that are remembered, and the redirects to it: the latest count.
-const maxSame = 64
+// maxPerAddress limits the stored requests of one address, and the redirects to it: the latest count.
+const maxPerAddress = 64
 
-func newJoiner(r *reader) *joiner {
-	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}
-}
-
-// run draws all arrows.
+// run adds all arrows.
 func (j *joiner) run(ctx context.Context) error {
 	var m mention
 	for n := 0; ; n++ {
@@ -186,11 +186,11 @@ func (j *joiner) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !ok || m.address != j.now {
-			for i := range j.waiting {
-				j.unknown(&j.waiting[i], afterRedirect)
+		if !ok || m.address != j.current {
+			for i := range j.redirects {
+				j.countUnknown(&j.redirects[i], afterRedirect)
 			}
-			j.now, j.seen, j.waiting = m.address, j.seen[:0], j.waiting[:0]
+			j.current, j.requests, j.redirects = m.address, j.requests[:0], j.redirects[:0]
 		}
 		if !ok {
 			return nil
@@ -201,44 +201,44 @@ func (j *joiner) run(ctx context.Context) error {
 	}
 }
 
-// mention handles the next mention of an address.
+// mention processes the next mention of an address.
 func (j *joiner) mention(m *mention) error {
 	switch m.kind {
 	case redirectsTo:
-		if len(j.waiting) == maxSame {
-			j.unknown(&j.waiting[0], afterRedirect)
+		if len(j.redirects) == maxPerAddress {
+			j.countUnknown(&j.redirects[0], afterRedirect)
 		}
-		j.waiting = j.keep(j.waiting, m)
+		j.redirects = appendRecent(j.redirects, m)
 	case isRequest:
-		j.seen = j.keep(j.seen, m)
+		j.requests = appendRecent(j.requests, m)
 		if i := j.redirect(m); i >= 0 {
-			from := j.waiting[i]
-			j.waiting = append(j.waiting[:i], j.waiting[i+1:]...)
+			from := j.redirects[i]
+			j.redirects = slices.Delete(j.redirects, i, i+1)
 			return j.arrow(&from, m)
 		}
 	case initiatedBy:
 		if from := j.initiator(m); from != nil {
 			return j.arrow(from, m)
 		}
-		j.unknown(m, "the initiator")
+		j.countUnknown(m, "the initiator")
 	}
 	return nil
 }
 
-// keep adds a mention to a list.
-func (j *joiner) keep(list []mention, m *mention) []mention {
-	if len(list) == maxSame {
+// appendRecent appends a mention to a list and drops the oldest beyond maxPerAddress.
+func appendRecent(list []mention, m *mention) []mention {
+	if len(list) == maxPerAddress {
 		list = list[:copy(list, list[1:])]
 	}
 	return append(list, *m)
 }
 
-// redirect returns the redirect that a request follows: the first one of its page that no other has followed, otherwise of another
-// page; -1 if there is none.
+// redirect returns the index of the redirect that a request follows: the first pending one of its page, otherwise of
+// another page, or -1.
 func (j *joiner) redirect(m *mention) int {
 	found := -1
-	for i := range j.waiting {
-		switch from := &j.waiting[i]; {
+	for i := range j.redirects {
+		switch from := &j.redirects[i]; {
 		case from.event == m.event:
 		case from.page == m.page:
 			return i
@@ -249,13 +249,13 @@ func (j *joiner) redirect(m *mention) int {
 	return found
 }
 
-// initiator returns the request that made another one: the only one of its address in the page, or in the archive; nil if there is none, or
-// several.
+// initiator returns the request that initiated another one: the only one with its address in the page or, if the page
+// has none, in the archive; nil if there are several.
 func (j *joiner) initiator(m *mention) *mention {
 	var inPage, other *mention
 	pages, others := 0, 0
-	for i := range j.seen {
-		switch from := &j.seen[i]; {
+	for i := range j.requests {
+		switch from := &j.requests[i]; {
 		case from.event == m.event:
 		case from.page == m.page:
 			inPage = from
@@ -274,17 +274,17 @@ func (j *joiner) initiator(m *mention) *mention {
 	return nil
 }
 
-// afterRedirect is the text of unknown for a redirect.
+// afterRedirect describes a missing target of a redirect.
 const afterRedirect = "the request after a redirect"
 
-// unknown counts that a request to which another one refers was not found.
-func (j *joiner) unknown(m *mention, how string) {
+// countUnknown counts a reference to a request that was not found.
+func (j *joiner) countUnknown(m *mention, how string) {
 	j.log.Add(problem.HARRequestUnknown, problem.Position{Event: -1, Offset: m.offset}, how)
 }
 
-// arrow draws an arrow between two requests.
+// arrow adds an arrow between two requests.
 func (j *joiner) arrow(from, to *mention) error {
-	if from.ts == to.ts && from.event > to.event { // arrows lead forward
+	if from.ts == to.ts && from.event > to.event { // arrows point forward in time
 		from, to = to, from
 	}
 	j.flows++

@@ -14,16 +14,16 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite are the cases, which are read through windows of all sizes, and sorted on disk.
+// suite is the cases, read through windows of all sizes and sorted on disk.
 var suite = readertest.Spooled(Read,
 	problem.HARValueInvalid, problem.HARTimeWithoutZone, problem.HARTimeMismatch, problem.HARRequestUnknown,
-	// Of other groups, raised by this reader as well:
+	// From other groups, also found by this reader:
 	problem.PageUnknown, problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.EventUnknownMember,
 	problem.TopLevelMemberSkipped, problem.ArgDepthLimit, problem.JSONNotAnEvent, problem.JSONUnterminated, problem.JSONDuplicateKey,
 	problem.MetadataValueOmitted,
 )
 
-// TestCases compares what is read from the inputs in testdata with what is expected.
+// TestCases compares the results of the inputs in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }
 
 // Times of ISO 8601, in nanoseconds since 1970. The expected seconds are from date -u -d.
@@ -83,8 +83,8 @@ func TestISOTime(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no input makes the reader panic, that what it makes of an input is a valid trace, and that this is the same
-// when entries are sorted on disk.
+// FuzzRead checks that no input makes the reader panic, and that the result is a valid trace and the same when entries
+// are sorted on disk.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add([]byte(c.Input), int64(0))
@@ -101,9 +101,9 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Each redirect that nothing follows is counted, also where more of them lead to one address than are remembered.
+// Each redirect without a following request is counted, even if more redirects lead to one address than are stored.
 func TestManyRedirects(t *testing.T) {
-	const count = maxSame + 10
+	const count = maxPerAddress + 10
 	var entries []string
 	for i := range count {
 		entries = append(entries, fmt.Sprintf(`{"startedDateTime":"2026-01-01T00:00:%02d.000Z","time":1,"request":{"method":"GET","url":"http://a.test/%[1]d"},`+

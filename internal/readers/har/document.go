@@ -20,31 +20,31 @@ type reader struct {
 
 	entries          *readers.Spool[head]
 	pages            []page
-	pageIDs          map[string]uint32 // index in pages
+	pageIDs          map[string]uint32 // indexes in pages
 	pageSize         int
 	creator, browser program
-	any              bool // there was a list of entries
+	any              bool // the archive has a list of entries
 
-	now     unit             // that is being read
-	sub     jsonscan.Scanner // of headers
+	current unit             // the unit being read
+	sub     jsonscan.Scanner // reads values within values
 	headers []header         // scratch
 	names   []byte           // scratch
 	value   []byte           // scratch
 }
 
-// program is what made the archive, or was recorded in it.
+// program is the creator of the archive, or the recorded browser.
 type program struct{ name, version string }
 
 func (p program) String() string { return strings.TrimSpace(p.name + " " + p.version) }
 
-// document reads the input from its first byte to its last.
+// document reads the whole input.
 func (r *reader) document() error {
 	c, err := r.Begin()
 	if err != nil {
 		return err
 	}
 	if c != '{' {
-		return r.Failed(fmt.Errorf("no HTTP archive: found %q instead of an object", c))
+		return r.Failed(fmt.Errorf("not an HTTP archive: found %q instead of an object", c))
 	}
 	err = r.Members(func(key []byte, c byte) error {
 		if string(key) == "log" && c == '{' {
@@ -93,15 +93,15 @@ func (r *reader) objects(read func() error) error {
 	})
 }
 
-// program reads creator or browser. All their scalar members are attributes of the trace.
-func (r *reader) program(of string, p *program) error {
+// program reads creator or browser, which is member. Their scalar members become attributes of the trace.
+func (r *reader) program(member string, p *program) error {
 	return r.Members(func(key []byte, c byte) error {
 		name := string(key)
 		if c == '{' || c == '[' {
-			r.Log.Add(problem.TopLevelMemberSkipped, r.Position(), of+"."+name)
+			r.Log.Add(problem.TopLevelMemberSkipped, r.Position(), member+"."+name)
 			return r.Skip()
 		}
-		if err := r.attribute("har." + of + "." + name); err != nil {
+		if err := r.attribute("har." + member + "." + name); err != nil {
 			return err
 		}
 		switch name {
@@ -114,10 +114,7 @@ func (r *reader) program(of string, p *program) error {
 	})
 }
 
-// maxAttribute bounds the length of a member that becomes an attribute of the trace.
-const maxAttribute = 16 << 10
-
-// attribute reads a scalar value, which becomes an attribute of the trace and is left in r.value.
+// attribute reads a scalar value into r.value and makes it an attribute of the trace.
 func (r *reader) attribute(key string) error {
 	at := r.Position()
 	kind, text, err := r.Scalar()
@@ -127,7 +124,7 @@ func (r *reader) attribute(key string) error {
 	r.value = append(r.value[:0], text...)
 	switch {
 	case kind == jsonscan.Null, len(text) == 0:
-	case len(text) > maxAttribute:
+	case len(text) > readers.MaxAttribute:
 		r.Log.Add(problem.MetadataValueOmitted, at, key)
 		r.value = r.value[:0]
 	default:
@@ -136,7 +133,7 @@ func (r *reader) attribute(key string) error {
 	return nil
 }
 
-// skipUnknown reads over a member that the format does not know.
+// skipUnknown counts and skips an unknown member.
 func (r *reader) skipUnknown(key []byte) error {
 	r.Unknown(key, r.Position())
 	return r.Skip()

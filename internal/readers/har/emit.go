@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -17,16 +18,16 @@ type emitter struct {
 	*reader
 	ctx         context.Context
 	description string                         // of the tracks
-	alone       *readers.Lanes[timeline.Nanos] // of requests without page; nil: there was none yet
+	withoutPage *readers.Lanes[timeline.Nanos] // of requests without page; created on demand
 	join        *joiner
 	events      uint32
 	done        int
 	out         timeline.Event
 }
 
-// emit adds all that was read.
+// emit adds all pages and entries.
 func (r *reader) emit(ctx context.Context) (err error) {
-	e := &emitter{reader: r, ctx: ctx, join: newJoiner(r), description: "HTTP archive"}
+	e := &emitter{reader: r, ctx: ctx, description: "HTTP archive", join: &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	if program := cmp.Or(r.browser.String(), r.creator.String()); program != "" {
 		e.description += " of " + program
@@ -42,24 +43,24 @@ func (r *reader) emit(ctx context.Context) (err error) {
 	return e.join.run(ctx)
 }
 
-// root describes the track of requests below the root of the trace. Tracks of one key are lanes of one row.
+// root returns the spec of a track of requests below the root of the trace. Tracks with one key are lanes of one row.
 func (e *emitter) root(name, key string) timeline.TrackSpec {
 	return timeline.TrackSpec{
 		Name: name, Description: e.description, Role: timeline.RoleNetwork, Merge: timeline.MergeByKey, MergeKey: key,
 	}
 }
 
-// below returns tracks of requests below a track that has no events of its own: viewers show a track below the root only if another one is
-// below it (section 3).
+// below returns tracks of requests below a track without events of its own: viewers show a track below the root only if
+// it has a child (section 3).
 func (e *emitter) below(root timeline.TrackID) *readers.Lanes[timeline.Nanos] {
 	return readers.NewLanes[timeline.Nanos](e.b, root, timeline.TrackSpec{Name: "Requests", Role: timeline.RoleNetwork})
 }
 
-// page makes the track of the requests of a page, and one below it for the page's times, which are instants.
+// page creates the track of the requests of a page, and one below it for the page's times, which are instants.
 func (e *emitter) page(p *page) error {
 	key := p.id
 	if p.known {
-		key += " " + strconv.FormatInt(int64(p.started), 10) // archives of one trace have pages of one id
+		key += " " + strconv.FormatInt(int64(p.started), 10) // archives in one trace may have pages with the same id
 	}
 	spec := e.root(timeline.RoleNetwork.String()+": "+p.name(), key)
 	root := e.b.NewTrack(0, spec)
@@ -82,14 +83,14 @@ func (e *emitter) page(p *page) error {
 	return nil
 }
 
-// lanes returns the tracks for the requests of a page; 0: of none.
+// lanes returns the tracks for the requests of a page, or for requests without page.
 func (e *emitter) lanes(h *head) *readers.Lanes[timeline.Nanos] {
 	if h.page == 0 {
-		if e.alone == nil {
+		if e.withoutPage == nil {
 			name := timeline.RoleNetwork.String()
-			e.alone = e.below(e.b.NewTrack(0, e.root(name, name)))
+			e.withoutPage = e.below(e.b.NewTrack(0, e.root(name, name)))
 		}
-		return e.alone
+		return e.withoutPage
 	}
 	p := &e.pages[h.page-1]
 	if !p.known {
@@ -110,15 +111,15 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	if e.done++; e.done%(1<<12) == 0 && e.ctx.Err() != nil {
 		return e.ctx.Err()
 	}
-	name, payload := cutText(payload)
-	category, payload := cutText(payload)
-	sentKey, payload := cutText(payload)
-	receivedKey, payload := cutText(payload)
-	on := e.lanes(h)
+	name, payload := nextText(payload)
+	category, payload := nextText(payload)
+	sentKey, payload := nextText(payload)
+	receivedKey, payload := nextText(payload)
+	lanes := e.lanes(h)
 	if o := e.b.Observer(); o != nil {
 		o.Step(timeline.StepOf(h.start))
 	}
-	track, _ := on.Take(h.start, h.start+max(h.dur, 1)) // what starts with one without length would lie in it
+	track, _ := lanes.Take(h.start, h.start+max(h.dur, 1)) // so that others do not nest in one without length
 	args, err := e.messages(h, track, payload)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	return e.phases(h, track, cmp.Or(string(receivedKey), string(sentKey)))
 }
 
-// mention notes the request that was added last, and the requests to which it refers.
+// mention records the request added last, and its references to other requests.
 func (e *emitter) mention(h *head, track timeline.TrackID) (err error) {
 	m := mention{ts: h.start, offset: h.offset, event: e.out.Event, page: h.page, track: track}
 	add := func(a address, kind mentionKind) {
@@ -153,28 +154,28 @@ func (e *emitter) mention(h *head, track timeline.TrackID) (err error) {
 	return err
 }
 
-// link adds the key of a span to the event that was added last, which is in e.out (docs/merge.md).
+// link adds the key of a span to the event added last, e.out (docs/merge.md).
 func (e *emitter) link(h *head, key string, role timeline.LinkRole) error {
 	if key == "" || !e.b.WantsLinks() {
 		return nil
 	}
 	return e.b.AddLink(&timeline.Link{
 		Key: key, Role: role, Track: e.out.Track, Event: e.out.Event, Offset: h.offset, TS: e.out.TS, Dur: e.out.Dur,
-		Step: timeline.StepOf(h.start), // from which the phases count
+		Step: timeline.StepOf(h.start), // the start of the phases
 	})
 }
 
-// phases adds the phases of a request one after the other, TLS in connect or after it. The phase in which the answer arrives carries the
-// key of the span that has answered.
+// phases adds the phases of a request one after the other, TLS within connect or after it. The phase that receives the
+// response has the key of the span that sent it.
 func (e *emitter) phases(h *head, track timeline.TrackID, received string) error {
 	at := h.start
 	for p, d := range h.phases {
 		if d <= 0 {
-			continue // it did not take place, or took no time that was measured
+			continue // not applicable, or no measurable time
 		}
 		start := at
-		if phase(p) == tls && !h.beside {
-			start -= d // connect has ended
+		if phase(p) == tls && !h.tlsAfterConnect {
+			start -= d // within connect
 		} else {
 			at += d
 		}
@@ -194,8 +195,8 @@ func (e *emitter) phases(h *head, track timeline.TrackID, received string) error
 	return nil
 }
 
-// cutText returns a text of a payload and what comes after it.
-func cutText(payload []byte) (text, rest []byte) {
+// nextText returns a text of a payload and the rest of the payload.
+func nextText(payload []byte) (text, rest []byte) {
 	n, w := binary.Uvarint(payload)
 	return payload[w:][:n], payload[w:][n:]
 }

@@ -3,6 +3,7 @@ package har
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -11,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// phase is a phase of a request, in the order in which they follow each other. TLS is a part of connect.
+// phase is a phase of a request, in chronological order. TLS is a part of connect.
 type phase uint8
 
 const (
@@ -25,17 +26,17 @@ const (
 	numPhases
 )
 
-// phaseNames are the names of the phases in an archive, which their slices have as well.
+// phaseNames are the names of the phases in an archive and of their slices.
 var phaseNames = [numPhases]string{"blocked", "dns", "connect", "ssl", "send", "wait", "receive"}
 
-// head is what is known of an entry before its name and arguments, which are the payload in the spool.
+// head is the fixed part of an entry; its name and arguments are the payload in the spool.
 type head struct {
-	start  timeline.Nanos
-	dur    timeline.Nanos
-	phases [numPhases]timeline.Nanos // notApplicable: it did not take place
-	offset int64
-	page   uint32 // index of the page and 1; 0: none
-	beside bool   // TLS comes after connect, not in it
+	start           timeline.Nanos
+	dur             timeline.Nanos
+	phases          [numPhases]timeline.Nanos // notApplicable: did not take place
+	offset          int64
+	page            uint32 // index of the page + 1; 0: none
+	tlsAfterConnect bool   // TLS follows connect instead of being part of it
 
 	self, initiator, redirect address
 }
@@ -43,14 +44,14 @@ type head struct {
 // notApplicable is the time of a phase that did not take place.
 const notApplicable timeline.Nanos = -1
 
-// noPhases are the phases of a request of which none is known.
+// noPhases are the phases of a request without known phases.
 var noPhases = [numPhases]timeline.Nanos{
 	notApplicable, notApplicable, notApplicable, notApplicable, notApplicable, notApplicable, notApplicable,
 }
 
-// unit is an entry or a page that is being read.
+// unit is the entry or page being read.
 type unit struct {
-	found      []finding
+	findings   []finding
 	started    timeline.Nanos
 	zone       zone
 	hasStarted bool
@@ -60,10 +61,10 @@ type unit struct {
 	status       int64
 	resourceType []byte
 	pageRef      []byte
-	sentKey      string // of the span that the request names, see timeline.TraceparentKey
-	receivedKey  string // of the span that the response names
-	initiator    []byte // the address that made the request
-	redirect     []byte // the address to which the response leads
+	sentKey      string // of the span in the request, see timeline.TraceparentKey
+	receivedKey  string // of the span in the response
+	initiator    []byte // address that initiated the request
+	redirect     []byte // target of a redirect
 	messages     []socketMessage
 	time         timeline.Nanos // notApplicable: unknown
 	phases       [numPhases]timeline.Nanos
@@ -73,31 +74,31 @@ type unit struct {
 	moments   []moment
 }
 
-// moment is a time of a page, counted from its start.
+// moment is a time of a page, relative to its start.
 type moment struct {
 	name string
 	at   timeline.Nanos
 }
 
-// finding is a problem of a value, which counts when the unit around it was read.
+// finding is a problem of a value, counted when the unit is complete.
 type finding struct {
 	kind   problem.Kind
 	detail string
 }
 
 func (u *unit) reset() {
-	*u = unit{found: u.found[:0], moments: u.moments[:0], messages: u.messages[:0], time: notApplicable, phases: noPhases}
+	*u = unit{findings: u.findings[:0], moments: u.moments[:0], messages: u.messages[:0], time: notApplicable, phases: noPhases}
 }
 
 func (u *unit) invalid(name string) {
-	u.found = append(u.found, finding{problem.HARValueInvalid, name})
+	u.findings = append(u.findings, finding{problem.HARValueInvalid, name})
 }
 
-// read reads an object as one unit; member is called with each key and must read the value.
+// read reads an object as one unit. member must read the value of each key.
 func (r *reader) read(member func(key []byte)) (at problem.Position, err error) {
 	at = r.Position()
 	err = r.Unit(func() {
-		r.now.reset()
+		r.current.reset()
 		r.args.Reset()
 		r.S.Value() // the bracket
 		for key, ok := r.S.Key(); ok; key, ok = r.S.Key() {
@@ -107,19 +108,19 @@ func (r *reader) read(member func(key []byte)) (at problem.Position, err error) 
 	return at, err
 }
 
-// count counts what was found in the unit.
+// count counts the problems of the unit.
 func (r *reader) count(at problem.Position) {
-	for _, f := range r.now.found {
+	for _, f := range r.current.findings {
 		r.Log.Add(f.kind, at, f.detail)
 	}
 	r.args.Count(r.Log, at, "")
 	r.args.Enc.CountCut(r.Log, at)
-	if r.now.zone == unzoned {
+	if r.current.zone == unzoned {
 		r.Log.Add(problem.HARTimeWithoutZone, at, "")
 	}
 }
 
-// keeps reports whether a member is kept as an argument, and names the next argument after it.
+// keeps reports whether a member is kept as an argument, and if so names the next argument after it.
 func (r *reader) keeps(key []byte) bool {
 	if !r.opts.Args.Keeps(key) {
 		return false
@@ -128,7 +129,7 @@ func (r *reader) keeps(key []byte) bool {
 	return true
 }
 
-// scalar reads a value, which becomes an argument if its member is kept, and returns it.
+// scalar reads and returns a value. If its member is kept, the value becomes an argument.
 func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 	kept := r.keeps(key)
 	kind, text = r.S.Value()
@@ -140,16 +141,16 @@ func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 	return kind, text
 }
 
-// dict reads an object whose members are arguments if its own member is kept. own is called with each key first, and reports whether it
-// has read the value.
-func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
+// dict reads an object. If its member is kept, its members become arguments. read is called with each key first and
+// reports whether it read the value.
+func (r *reader) dict(key []byte, read func(key []byte, kept bool) bool) {
 	name := string(key)
 	kept := r.keeps(key)
 	kind, text := r.S.Value()
 	switch {
 	case kind != jsonscan.Object:
 		if kind != jsonscan.Null {
-			r.now.invalid(name)
+			r.current.invalid(name)
 		}
 		if kept {
 			r.args.Encode(kind, text, 1)
@@ -165,7 +166,7 @@ func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
 			r.args.Enc.Key(key)
 		}
 		switch {
-		case own(key, kept):
+		case read(key, kept):
 		case kept:
 			r.args.EncodeNext(2)
 		default:
@@ -177,7 +178,7 @@ func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
 	}
 }
 
-// inner reads a value of an object, which becomes an argument if it is kept.
+// inner reads a value of an object; if kept, it becomes an argument.
 func (r *reader) inner(kept bool) (kind jsonscan.Kind, text []byte) {
 	kind, text = r.S.Value()
 	if kept {
@@ -188,7 +189,7 @@ func (r *reader) inner(kept bool) (kind jsonscan.Kind, text []byte) {
 	return kind, text
 }
 
-// started takes the start of an entry or a page.
+// start reads the start of an entry or a page.
 func (u *unit) start(kind jsonscan.Kind, text []byte) {
 	if kind == jsonscan.String {
 		u.started, u.zone = isoTime(text)
@@ -196,7 +197,8 @@ func (u *unit) start(kind jsonscan.Kind, text []byte) {
 	}
 }
 
-// millis reads a length in milliseconds, exactly; notApplicable for a negative one, as for a phase that did not take place.
+// millis reads a duration in milliseconds, exactly; notApplicable if it is negative, which marks phases that did not
+// take place.
 func (u *unit) millis(kind jsonscan.Kind, text []byte, name string) timeline.Nanos {
 	switch kind {
 	case jsonscan.Integer, jsonscan.Number:
@@ -210,22 +212,23 @@ func (u *unit) millis(kind jsonscan.Kind, text []byte, name string) timeline.Nan
 	return notApplicable
 }
 
-// maxLength bounds a length, so that the end of a request, the sum of its start and its phases, stays in range: 4.5 years.
+// maxLength limits a duration to 4.5 years, so that the end of a request, the sum of its start and its phases, stays in
+// range.
 const maxLength = math.MaxInt64 / 64
 
-// entry reads an entry and puts it into the spool.
+// entry reads an entry into the spool.
 func (r *reader) entry() error {
 	at, err := r.read(r.entryMember)
 	if err != nil {
 		return err
 	}
 	r.count(at)
-	u := &r.now
+	u := &r.current
 	if !u.hasStarted {
 		r.Log.Add(problem.EventInvalidTimestamp, at, string(u.url))
 		return nil
 	}
-	h := head{start: u.started, phases: u.phases, offset: at.Offset, beside: u.phases[tls] > u.phases[connect]}
+	h := head{start: u.started, phases: u.phases, offset: at.Offset, tlsAfterConnect: u.phases[tls] > u.phases[connect]}
 	h.self, h.initiator, h.redirect = addressOf(u.url), addressOf(u.initiator), redirectOf(u.url, u.redirect)
 	if len(u.pageRef) > 0 {
 		h.page = r.pageIndex(u.pageRef) + 1
@@ -238,8 +241,8 @@ func (r *reader) entry() error {
 		return nil
 	}
 	r.names = producers.AppendRequestName(r.names[:0], u.method, u.url)
-	if len(r.names) == 0 {
-		r.names = append(r.names, statusName(u.status)...)
+	if len(r.names) == 0 { // no address
+		r.names = fmt.Appendf(r.names, "status %d", u.status)
 	}
 	r.value = appendText(r.value[:0], r.names)
 	category := append([]byte("network,"), u.resourceType...)
@@ -250,16 +253,17 @@ func (r *reader) entry() error {
 	return r.entries.Add(&h, append(r.value, r.args.Enc.Args()...))
 }
 
-// appendText appends a text with its length, for cutText.
+// appendText appends a text with its length, for nextText.
 func appendText(to, text []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
-// tolerance is how far the time of an entry may be from the sum of its phases: producers round each of them to milliseconds.
+// tolerance is the allowed difference between the time of an entry and the sum of its phases, which producers round to
+// milliseconds.
 const tolerance = 5_000_000
 
-// mismatch reports whether the time of a request is not the sum of its phases. A request without phases has nothing to compare with, but
-// it has a time then.
+// mismatch reports whether the time of a request differs from the sum of its phases. A request must have at least one
+// of them.
 func (u *unit) mismatch(sum timeline.Nanos) bool {
 	hasPhases := u.phases != noPhases
 	if u.time == notApplicable {
@@ -268,8 +272,8 @@ func (u *unit) mismatch(sum timeline.Nanos) bool {
 	return hasPhases && distance(sum, u.time) > tolerance
 }
 
-// measure finds the length of a request: the sum of its phases. TLS is a part of connect, but producers that do not know that
-// write it beside: if it is longer than connect, or if time says so.
+// measure sets the duration of a request to the sum of its phases. TLS is a part of connect, but some producers write
+// it separately: then it is longer than connect, or the total time includes it.
 func (h *head) measure(total timeline.Nanos) {
 	var sum timeline.Nanos
 	for p, d := range h.phases {
@@ -278,8 +282,8 @@ func (h *head) measure(total timeline.Nanos) {
 		}
 	}
 	if d := h.phases[tls]; d > 0 {
-		h.beside = h.beside || total != notApplicable && distance(total, sum+d) < distance(total, sum)
-		if h.beside {
+		h.tlsAfterConnect = h.tlsAfterConnect || total != notApplicable && distance(total, sum+d) < distance(total, sum)
+		if h.tlsAfterConnect {
 			sum += d
 		}
 	}
@@ -290,7 +294,7 @@ func distance(a, b timeline.Nanos) timeline.Nanos { return max(a-b, b-a) }
 
 // entryMember reads a member of an entry.
 func (r *reader) entryMember(key []byte) {
-	u := &r.now
+	u := &r.current
 	switch string(key) {
 	case "startedDateTime":
 		u.start(r.scalar(key))
@@ -320,9 +324,9 @@ func (r *reader) entryMember(key []byte) {
 	}
 }
 
-// requestMember reads those members of a request that are more than arguments, and its headers.
+// requestMember reads the members of a request that are more than arguments.
 func (r *reader) requestMember(key []byte, kept bool) bool {
-	u := &r.now
+	u := &r.current
 	switch string(key) {
 	case "method":
 		if kind, text := r.inner(kept); kind == jsonscan.String {
@@ -340,19 +344,19 @@ func (r *reader) requestMember(key []byte, kept bool) bool {
 	return true
 }
 
-// responseMember does so for a response.
+// responseMember reads the members of a response that are more than arguments.
 func (r *reader) responseMember(key []byte, kept bool) bool {
 	switch string(key) {
 	case "status":
 		if kind, text := r.inner(kept); kind == jsonscan.Integer {
-			r.now.status, _ = jsonscan.Int64(text)
+			r.current.status, _ = jsonscan.Int64(text)
 		}
 	case "redirectURL":
 		if kind, text := r.inner(kept); kind == jsonscan.String {
-			r.now.redirect = text
+			r.current.redirect = text
 		}
 	case "headers":
-		r.now.receivedKey = r.headersOf(kept)
+		r.current.receivedKey = r.headersOf(kept)
 	default:
 		return false
 	}
@@ -364,7 +368,7 @@ func (r *reader) timing(key []byte, kept bool) bool {
 	for p, name := range phaseNames {
 		if string(key) == name {
 			kind, text := r.inner(kept)
-			r.now.phases[p] = r.now.millis(kind, text, name)
+			r.current.phases[p] = r.current.millis(kind, text, name)
 			return true
 		}
 	}

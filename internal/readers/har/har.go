@@ -1,16 +1,16 @@
-// Package har reads HTTP archives (HAR 1.2) into a timeline: the requests of pages, as browsers and proxies save them.
+// Package har reads HTTP archives (HAR 1.2) into a timeline: the requests of pages, as saved by browsers and proxies.
 //
-// The comments cite docs/formats/har.md. What becomes of a file:
+// The comments cite docs/formats/har.md. A file becomes:
 //
 //	an entry             a slice on the track of its page, with its phases as slices in it
 //	a page               a track, and below it one with the instants page, onContentLoad and onLoad
 //	creator, browser     the description of these tracks, and attributes of the trace
 //
-// An archive is read as a stream, of which an entry is held at a time, with its bodies (document.go, entry.go). Entries wait in a
-// spool, encoded, until all pages are known, and get their tracks in the order of their starts (emit.go).
+// An archive is read as a stream, with one entry and its bodies in memory at a time (document.go, entry.go). Encoded
+// entries wait in a spool until all pages are known, and are assigned to tracks in the order of their starts (emit.go).
 //
-// Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error from Read means that the input as a
-// whole cannot be read.
+// Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error of Read means
+// that the input as a whole is unreadable.
 package har
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ErrNoEntries is the error for an input that is not an archive.
-var ErrNoEntries = errors.New("no HTTP archive: there is no log with entries")
+// ErrNoEntries reports an input that is not an archive.
+var ErrNoEntries = errors.New("not an HTTP archive: it has no log with entries")
 
 var headForm = extsort.FormOf[head]()
 
-// Read reads the archive r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not archives; each
-// states its position in the input.
+// Read reads the unpacked archive r into b. Errors of r, b and ctx, and of inputs that are not archives, state their
+// position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
 		Reader: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},
@@ -46,7 +46,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Op
 	if !rd.any {
 		return rd.Failed(cmp.Or(rd.Malformed(), ErrNoEntries))
 	}
-	if opts.Offset == 0 { // else the times have no clock
+	if opts.Offset == 0 { // with an offset, the times are on no clock
 		b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	}
 	return rd.emit(ctx)

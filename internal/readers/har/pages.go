@@ -15,10 +15,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// page is a page of the archive, or one that entries refer to.
+// page is a page in the archive's list, or one that entries refer to.
 type page struct {
 	id, title string
-	known     bool // it is in the list of pages
+	known     bool // in the list of pages
 	started   timeline.Nanos
 	offset    int64
 	args      []byte // encoded
@@ -26,13 +26,13 @@ type page struct {
 	requests  *readers.Lanes[timeline.Nanos]
 }
 
-// maxPages bounds the pages, and maxPageSize their bytes: they are held in memory.
+// maxPages and maxPageSize limit the number and bytes of pages, which are in memory.
 const (
 	maxPages    = 1 << 16
 	maxPageSize = 32 << 20
 )
 
-// pageIndex returns the index of a page in r.pages, which has one for each id; the last one's, if there are too many.
+// pageIndex returns the index in r.pages of the page with an id, or of the last page if there are too many.
 func (r *reader) pageIndex(id []byte) uint32 {
 	if i, ok := r.pageIDs[string(id)]; ok {
 		return i
@@ -53,7 +53,7 @@ func (r *reader) page() error {
 		return err
 	}
 	r.count(at)
-	u := &r.now
+	u := &r.current
 	p := &r.pages[r.pageIndex(u.id)]
 	size := len(r.args.Enc.Args()) + len(u.id) + len(u.title)
 	if p.known || r.pageSize+size > maxPageSize {
@@ -76,7 +76,7 @@ func (r *reader) page() error {
 
 // pageMember reads a member of a page.
 func (r *reader) pageMember(key []byte) {
-	u := &r.now
+	u := &r.current
 	switch string(key) {
 	case "startedDateTime":
 		u.start(r.scalar(key))
@@ -95,18 +95,18 @@ func (r *reader) pageMember(key []byte) {
 	}
 }
 
-// maxMoments bounds the times of a page.
+// maxMoments limits the times of a page.
 const maxMoments = 64
 
-// pageTiming reads a time of a page: onContentLoad, onLoad, and others that producers add, with a leading underscore.
+// pageTiming reads a time of a page: onContentLoad, onLoad, or a producer's extension, with a leading underscore.
 func (r *reader) pageTiming(key []byte, kept bool) bool {
-	name, u := string(key), &r.now
-	own := name == "onContentLoad" || name == "onLoad"
-	if !own && !strings.HasPrefix(name, "_") {
+	name, u := string(key), &r.current
+	standard := name == "onContentLoad" || name == "onLoad"
+	if !standard && !strings.HasPrefix(name, "_") {
 		return false
 	}
 	kind, text := r.inner(kept)
-	if !own && kind != jsonscan.Integer && kind != jsonscan.Number {
+	if !standard && kind != jsonscan.Integer && kind != jsonscan.Number {
 		return true
 	}
 	if at := u.millis(kind, text, name); at != notApplicable && len(u.moments) < maxMoments {
@@ -115,25 +115,25 @@ func (r *reader) pageTiming(key []byte, kept bool) bool {
 	return true
 }
 
-// errNoPlace means that something is outside the range of times; it was counted.
-var errNoPlace = errors.New("no place in time")
+// errOutOfRange reports a time out of range, which was counted.
+var errOutOfRange = errors.New("time out of range")
 
 // shift adds the offset of the options to a time.
 func (r *reader) shift(ts timeline.Nanos, at problem.Position, detail []byte) (timeline.Nanos, error) {
-	by := r.opts.Offset
+	offset := r.opts.Offset
 	switch {
-	case ts > math.MaxInt64/2 || by > math.MaxInt64/4 || by < -math.MaxInt64/4:
+	case ts > math.MaxInt64/2 || offset > math.MaxInt64/4 || offset < -math.MaxInt64/4:
 		r.Log.Add(problem.EventInvalidTimestamp, at, string(detail))
-		return 0, errNoPlace
-	case ts+by < 0:
+		return 0, errOutOfRange
+	case ts+offset < 0:
 		r.Log.Add(problem.EventNegativeTimestamp, at, string(detail))
-		return 0, errNoPlace
+		return 0, errOutOfRange
 	}
-	return ts + by, nil
+	return ts + offset, nil
 }
 
-// name is the name of the track of a page. A title that is an address, as Chrome writes, is without user, query and fragment. " > " is what
-// separates the parts of paths of tracks.
+// name returns the name of the track of a page. It removes user, query and fragment from a title that is an address, as
+// in Chrome's archives, and replaces " > ", which separates the parts of paths of tracks.
 func (p *page) name() string {
 	name := cmp.Or(p.title, p.id, "page")
 	if scheme, host, path := producers.SplitURL(name); host != "" {

@@ -10,24 +10,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// zone says what is known of the zone of a time.
+// zone tells whether a time has a time zone.
 type zone uint8
 
 const (
 	noTime zone = iota // not a time
 	zoned
-	unzoned // there is no zone: taken for UTC
+	unzoned // no zone: read as UTC
 )
 
-// maxSeconds bounds times to what nanoseconds can hold: the year 2262.
+// maxSeconds limits times to the range of nanoseconds, up to the year 2262.
 const maxSeconds = math.MaxInt64/1_000_000_000 - 1
 
-// isoTime reads a time of ISO 8601, with or without seconds. Decimals after the ninth are cut off. A leap second is the first second of
-// the next minute, and an hour of 24 the first hour of the next day. However long text is, only what can be a time is copied.
+// isoTime reads a time of ISO 8601, with or without seconds. It truncates decimals after the ninth. A leap second is
+// the first second of the next minute, and hour 24 the first hour of the next day. It copies only as much of a long
+// text as can be a time.
 func isoTime(text []byte) (timeline.Nanos, zone) {
 	const point, nano = len("2006-01-02T15:04:05"), len("2006-01-02T15:04:05.123456789")
 	text = bytes.TrimSpace(text)
-	rest := bytes.TrimLeft(text[min(point+1, len(text)):], "0123456789") // after the decimals
+	rest := bytes.TrimLeft(text[min(point+1, len(text)):], "0123456789") // the zone
 	if len(text) < len("2006-01-02T15:04") || text[13] != ':' || len(rest) > len("+01:00") {
 		return 0, noTime
 	}

@@ -15,11 +15,11 @@ type socketMessage struct {
 	sent  bool
 }
 
-// maxMessages bounds the messages of a request that become instants. All are in the argument.
+// maxMessages limits the messages of a request that become instants. The argument has all of them.
 const maxMessages = 1 << 16
 
-// socketMessages reads the member _webSocketMessages, as Chrome writes it: a list of objects with type, time in seconds since 1970, opcode and
-// data. The value is written as argument if it is kept.
+// socketMessages reads the member _webSocketMessages of Chrome: a list of objects with type, time in seconds since
+// 1970, opcode and data. If kept, the value becomes an argument.
 func (r *reader) socketMessages(kept bool) {
 	raw := r.S.Raw()
 	if raw == nil {
@@ -32,7 +32,7 @@ func (r *reader) socketMessages(kept bool) {
 	s.Reset(raw)
 	if kind, _ := s.Value(); kind != jsonscan.Array {
 		if kind != jsonscan.Null {
-			r.now.invalid("_webSocketMessages")
+			r.current.invalid("_webSocketMessages")
 		}
 		return
 	}
@@ -40,21 +40,21 @@ func (r *reader) socketMessages(kept bool) {
 		kind, _ := s.Value()
 		if kind != jsonscan.Object {
 			s.SkipRest(kind)
-			r.now.invalid("_webSocketMessages")
+			r.current.invalid("_webSocketMessages")
 			continue
 		}
 		m, ok := readMessage(s)
 		m.index = index
 		switch {
 		case !ok:
-			r.now.found = append(r.now.found, finding{problem.HARValueInvalid, "_webSocketMessages.time"})
-		case len(r.now.messages) < maxMessages:
-			r.now.messages = append(r.now.messages, m)
+			r.current.findings = append(r.current.findings, finding{problem.HARValueInvalid, "_webSocketMessages.time"})
+		case len(r.current.messages) < maxMessages:
+			r.current.messages = append(r.current.messages, m)
 		}
 	}
 }
 
-// readMessage reads a message whose bracket was read; false if it has no usable time.
+// readMessage reads a message after its bracket; false without a usable time.
 func readMessage(s *jsonscan.Scanner) (m socketMessage, ok bool) {
 	for key, more := s.Key(); more; key, more = s.Key() {
 		switch string(key) {
@@ -89,7 +89,7 @@ func appendMessages(to []byte, all []socketMessage) []byte {
 	return to
 }
 
-// messages adds the messages of a payload as instants, and returns what follows them.
+// messages adds the messages of a payload as instants and returns the rest of the payload.
 func (e *emitter) messages(h *head, track timeline.TrackID, payload []byte) ([]byte, error) {
 	n, w := binary.Uvarint(payload)
 	payload = payload[w:]

@@ -8,32 +8,32 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// gcSource says where the stack of a collection comes from (C6).
+// gcSource is the origin of the stack of a collection (C6).
 type gcSource uint8
 
 const (
-	gcOwn gcSource = iota
+	gcRecorded gcSource = iota
 	gcPrevious
 	gcNext
 	gcNone
 	numGCSources
 )
 
-// gcCounters are the names of the counters of collections, on the slices of the state track.
-var gcCounters = [numGCSources]string{gcOwn: "gc_own", gcPrevious: "gc_previous", gcNext: "gc_next", gcNone: "gc_none"}
+// gcCounters are the names of the counters of collections on the slices of the state track.
+var gcCounters = [numGCSources]string{gcRecorded: "gc_own", gcPrevious: "gc_previous", gcNext: "gc_next", gcNone: "gc_none"}
 
-// activity is the state track of a thread: a slice for samples in a row that have the same state.
+// activity is the state track of a thread, with a slice for consecutive samples in the same state.
 type activity struct {
 	track   timeline.TrackID
 	state   state
 	start   timeline.Nanos
 	end     timeline.Nanos
 	offset  int64
-	samples int64 // in the open slice; 0: there is none
+	samples int64 // in the open slice; 0: no open slice
 	sources [numGCSources]int64
 }
 
-// sample adds a sample to the open slice, or begins another one.
+// sample adds a sample to the open slice, or starts another one.
 func (a *activity) sample(t *thread, s *sample, length timeline.Nanos, source gcSource) error {
 	if a.samples > 0 && (a.state != s.state || a.end != s.ts) {
 		if err := a.finish(t); err != nil {
@@ -51,8 +51,8 @@ func (a *activity) sample(t *thread, s *sample, length timeline.Nanos, source gc
 	return nil
 }
 
-// finish adds the open slice. It is a Begin and an End instead of a slice of a known length: of slices that start at one time
-// the longest comes first, and states without length have to stay where they are in the row.
+// finish adds the open slice. It adds a Begin and an End rather than a Slice: of Slices with the same start the longest
+// comes first, but states without length must keep their position in the sequence.
 func (a *activity) finish(t *thread) error {
 	if a.samples == 0 {
 		return nil
@@ -84,8 +84,8 @@ func (a *activity) finish(t *thread) error {
 	return nil
 }
 
-// spans adds what a wrapper knows beside the profile: long tasks, actions, views, each on a track of its own below the thread. What
-// has no length is an instant, but a view lasts until the next one, and the last one until the profile ends.
+// spans adds the wrapper's intervals (long tasks, actions, views), each kind on a separate track below the thread. An
+// interval without length is an instant, but a view lasts until the next one or the end of the profile.
 func (t *thread) spans() error {
 	origin, ok := t.opts.Offset, true
 	if t.p.origin != nil {
@@ -114,9 +114,9 @@ func (t *thread) spans() error {
 	return nil
 }
 
-// measureViews finds out how long the views last that do not say so.
+// measureViews sets the lengths of views without one.
 func (t *thread) measureViews(origin timeline.Nanos) {
-	var until *timeline.Nanos // from the origin
+	var until *timeline.Nanos // relative to the origin
 	if end, ok := shift(t.lastMoment(), -origin); ok {
 		until = &end
 	}
@@ -137,7 +137,7 @@ func (t *thread) measureViews(origin timeline.Nanos) {
 	}
 }
 
-// lastMoment returns the end of the recording, in the time of the trace.
+// lastMoment returns the end of the recording in trace time.
 func (t *thread) lastMoment() timeline.Nanos {
 	if t.end != nil {
 		return *t.end

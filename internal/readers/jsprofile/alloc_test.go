@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Nothing is allocated for single samples: what ten times as many samples cost more is the memory that holds them.
+// Single samples need no allocations: ten times as many samples cost only the memory that stores them.
 func TestNoAllocationPerSample(t *testing.T) {
 	allocs := func(samples int) float64 {
 		input := chain(400, elements(samples, func(i int) string { return fmt.Sprintf(`{"stackId":%d,"timestamp":%d}`, 15+i%7, i*10) }))
@@ -35,10 +35,10 @@ func TestNoAllocationPerSample(t *testing.T) {
 	}
 }
 
-// What is read of a profile takes as much memory as it may have: nothing is held twice while a list grows. An input that needs
-// more is an error when that is reached.
+// A profile may use all of its memory limit: growing lists store nothing twice. An input that needs more is an error
+// when the limit is reached.
 func TestMemoryOfLists(t *testing.T) {
-	const limit, slack = 8 << 20, 512 << 10 // of blocks that are not full
+	const limit, slack = 8 << 20, 512 << 10 // for blocks that are not full
 	for name, element := range map[string]string{
 		"samples": `{"timestamp":1,"stackId":0}`, "stacks": `{"frameId":1,"parentId":0}`, "frames": `{"name":"f","line":1}`,
 		"resources": `"r"`, "views": `{"startTime":1}`,

@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// maxDepth is the number of slices that nest on a thread, including a marker's: what Perfetto shows. Browsers
-	// record a half of that at the most.
+	// maxDepth limits nested slices of a thread, including a marker, to what Perfetto shows. Browsers record at most
+	// half of that.
 	maxDepth = 512
-	// maxShown is the number of frames of a stack that become slices; a marker may be on top of them.
+	// maxShown limits the frames of a stack that become slices; a marker may be on top of them.
 	maxShown = maxDepth - 1
 )
 
 // cancelEvery is the number of samples between checks of the context.
 const cancelEvery = 1 << 12
 
-// samples goes through the samples: through the samples of one busy run, which lend each other stacks (C5), and through the samples
-// between the runs.
+// samples adds all samples. A busy run is added as a whole, because its samples share stacks (C5).
 func (t *thread) samples() error {
 	all := &t.p.samples
 	for i := 0; i < all.Len(); {
@@ -43,8 +42,8 @@ func (t *thread) adjoins(i int) bool {
 	return gap == 0
 }
 
-// run adds the samples from first up to last. A collection without stack borrows the stack of the nearest sample before it in the
-// run, otherwise after it (C6): browsers omit the stack, but something was interrupted.
+// run adds the samples from first up to last. A collection without a stack, which browsers omit, gets the stack of the
+// code that it interrupted: of the nearest sample before it in the run, otherwise after it (C6).
 func (t *thread) run(first, last int) error {
 	previous, next := noIndex, first
 	for i := first; i < last; i++ {
@@ -52,16 +51,16 @@ func (t *thread) run(first, last int) error {
 			return t.ctx.Err()
 		}
 		s := t.p.samples.At(i)
-		stack, source := t.ownStack(s), gcOwn
+		stack, source := t.stackOf(s), gcRecorded
 		if stack != noIndex {
 			previous = stack
 		} else if s.state == collecting {
 			stack, source = previous, gcPrevious
 			if stack == noIndex {
-				for next = max(next, i); next < last && t.ownStack(t.p.samples.At(next)) == noIndex; next++ {
+				for next = max(next, i); next < last && t.stackOf(t.p.samples.At(next)) == noIndex; next++ {
 				}
 				if source = gcNone; next < last {
-					stack, source = t.ownStack(t.p.samples.At(next)), gcNext
+					stack, source = t.stackOf(t.p.samples.At(next)), gcNext
 				}
 			}
 		}
@@ -72,8 +71,8 @@ func (t *thread) run(first, last int) error {
 	return nil
 }
 
-// ownStack returns the stack of a sample, noIndex if it has no valid one.
-func (t *thread) ownStack(s *sample) int32 {
+// stackOf returns the stack of a sample, or noIndex if it is missing or invalid.
+func (t *thread) stackOf(s *sample) int32 {
 	if s.stack == noIndex || t.stacks.depth(s.stack) == 0 {
 		return noIndex
 	}
@@ -84,11 +83,11 @@ func (t *thread) ownStack(s *sample) int32 {
 func (t *thread) sample(i int, stack int32, source gcSource) error {
 	s := t.p.samples.At(i)
 	length, gap := t.length(i)
-	if s.stack != noIndex && t.ownStack(s) == noIndex {
+	if s.stack != noIndex && t.stackOf(s) == noIndex {
 		t.log.Add(problem.BadStack, problem.Position{Event: -1, Offset: s.offset}, "")
 	}
 	if !t.opts.NoCalls {
-		if err := t.calls.show(t, s, stack); err != nil {
+		if err := t.calls.update(t, s, stack); err != nil {
 			return err
 		}
 	}
@@ -136,31 +135,31 @@ func (t *thread) callstack(s *sample, stack int32) timeline.CallstackID {
 	return t.b.PushFrame(id, t.markers[s.state])
 }
 
-// markerName is the name of a marker among functions (C8).
+// markerName returns the name of a marker among functions (C8).
 func (s *states) markerName(id state) string { return "(" + s.names[id] + ")" }
 
 // calls are the open slices of a thread.
 type calls struct {
-	open   []openCall // the outermost first
+	open   []openCall // outermost first
 	seen   int64      // number of samples so far
-	stacks []int32    // scratch: the entries of a stack
+	stacks []int32    // scratch for the entries of a stack
 }
 
-// openCall is a slice whose end is not known.
+// openCall is an open slice.
 type openCall struct {
 	key   callKey
-	since int64 // number of samples before it began
+	since int64 // number of samples before it
 }
 
-// callKey says what a slice shows: a frame, or a state (C7, C8).
+// callKey identifies the content of a slice: a frame, or a state (C7, C8).
 type callKey struct {
-	frame int32 // noIndex: it is a state
+	frame int32 // noIndex: a state
 	state state
 }
 
-// show makes the frames of a stack and the marker of a sample the open slices: those that the last sample had at the same
-// place stay open (C7).
-func (c *calls) show(t *thread, s *sample, stack int32) error {
+// update opens and closes slices to match the stack and the marker of a sample: slices that match the last sample at
+// the same depth stay open (C7).
+func (c *calls) update(t *thread, s *sample, stack int32) error {
 	c.stacks = c.stacks[:0]
 	if stack != noIndex {
 		if t.stacks.depths[stack] > maxShown {
@@ -223,7 +222,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	return t.add(s.offset)
 }
 
-// close ends the open slices but the outermost keep, the innermost first.
+// close ends the open slices except the outermost keep, innermost first.
 func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) error {
 	for i := len(c.open) - 1; i >= keep; i-- {
 		args := t.b.Args()
@@ -241,12 +240,8 @@ func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) erro
 	return nil
 }
 
-// locationKeys are the arguments that say where a function is defined (C10).
+// locationKeys selects the arguments that locate the definition of a function (C10).
 type locationKeys struct{ url, line, column bool }
-
-func newLocationKeys(keep timeline.ArgFilter) locationKeys {
-	return locationKeys{keep.KeepsText("url"), keep.KeepsText("line"), keep.KeepsText("column")}
-}
 
 func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame) {
 	if k.url && resource != "" {
@@ -263,7 +258,7 @@ func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame
 	}
 }
 
-// beginWeft opens the dictionary of what weft adds.
+// beginWeft opens the dictionary of arguments that weft adds.
 func beginWeft(args *timeline.ArgsEncoder) {
 	args.OwnKey([]byte(timeline.OwnArgs))
 	args.BeginDict()

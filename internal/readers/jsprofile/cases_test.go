@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite are the cases, which are read through windows of all sizes.
+// suite is the cases, read through windows of all sizes.
 var suite = readertest.Suite[Options]{
 	Read:   Read,
 	Common: func(o *Options) *readers.Options { return &o.Options },
@@ -21,7 +21,7 @@ var suite = readertest.Suite[Options]{
 
 func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }
 
-// own returns the problems that only this reader knows.
+// own returns the problems that only this reader finds.
 func own() (kinds []problem.Kind) {
 	for k := problem.BadStack; k <= problem.SamplingGap; k++ {
 		kinds = append(kinds, k)
@@ -29,7 +29,7 @@ func own() (kinds []problem.Kind) {
 	return kinds
 }
 
-// option sets an option that the comment of a case names. Times are in milliseconds.
+// option sets an option named in the comment of a case. Times are in milliseconds.
 func option(o *Options, name, value string) error {
 	switch name {
 	case "thread":
@@ -57,5 +57,5 @@ func option(o *Options, name, value string) error {
 	return err
 }
 
-// TestCases compares what is read from the inputs in testdata with what is expected.
+// TestCases compares the results of the inputs in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }

@@ -9,8 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// document reads the input from its first byte to its last: one profile, an array of them, or several one after the
-// other, as JSON lines have them.
+// document reads the whole input: one profile, an array of them, or several in sequence, such as JSON lines.
 func (r *reader) document() error {
 	c, err := r.Begin()
 	if err != nil {
@@ -23,7 +22,7 @@ func (r *reader) document() error {
 		case c == '[' && n == 0:
 			err = r.array()
 		case n == 0:
-			return r.Failed(fmt.Errorf("no JS self-profile: found %q instead of an array or object", c))
+			return r.Failed(fmt.Errorf("not a JS self-profile: found %q instead of an array or object", c))
 		default:
 			err = r.Trailing()
 		}
@@ -38,8 +37,8 @@ func (r *reader) document() error {
 	return r.concluded(nil)
 }
 
-// concluded returns the error of reading the document, and another one if there is no profile in it. A truncated
-// profile may have lost its samples; otherwise an object without samples is not a profile.
+// concluded returns the error of reading the document, or an error if it contains no profile. A truncated profile may
+// have lost its samples; otherwise an object without samples is not a profile.
 func (r *reader) concluded(err error) error {
 	if err != nil && err != jsondoc.ErrEnded {
 		return err
@@ -53,7 +52,7 @@ func (r *reader) concluded(err error) error {
 			return err
 		}
 	}
-	return r.Failed(errors.New("no JS self-profile: no object with frames, stacks and samples"))
+	return r.Failed(errors.New("not a JS self-profile: no object has frames, stacks and samples"))
 }
 
 // array reads an array of profiles.
@@ -67,7 +66,7 @@ func (r *reader) array() error {
 	})
 }
 
-// object reads an object that is a profile, or has one as its member trace.
+// object reads an object that is a profile, or has one in its member trace.
 func (r *reader) object() error {
 	p := &profile{states: newStates(), offset: r.S.Start()}
 	index := r.Index

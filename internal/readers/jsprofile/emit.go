@@ -23,14 +23,14 @@ type writer struct {
 	log       *problem.Log
 	opts      Options
 	locations locationKeys
-	index     uint32 // of the last event that was added
+	index     uint32 // of the event added last
 	out       timeline.Event
 }
 
-// Samples describes the samples of profiles: they weigh the time that they stand for.
+// Samples describes the samples of profiles, which weigh their durations.
 var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
-// unknownProcess is the name of the process if no resource has an origin.
+// unknownProcess is the name of the process of profiles whose resources have no origin.
 const unknownProcess = "JS self-profile"
 
 // profiles adds all profiles, each as a thread, in the order of their starts.
@@ -65,12 +65,12 @@ func (w *writer) profiles(all []*profile) error {
 		if err := w.profile(p, thread); err != nil {
 			return err
 		}
-		*p = profile{} // its columns are not needed any more
+		*p = profile{} // free the columns
 	}
 	return nil
 }
 
-// placeInTime finds the time origin of every profile and sorts the profiles by it.
+// placeInTime sets the time origin of every profile and sorts the profiles by it.
 func (w *writer) placeInTime(all []*profile) {
 	for i, p := range all {
 		p.origin = w.opts.originOf(p)
@@ -78,11 +78,9 @@ func (w *writer) placeInTime(all []*profile) {
 			p.place(w.opts.Places[i])
 		}
 	}
+	last := timeline.Nanos(math.MaxInt64) // for profiles without an origin
 	slices.SortStableFunc(all, func(a, b *profile) int {
-		if a.origin == nil || b.origin == nil {
-			return cmp.Compare(boolRank(a.origin == nil), boolRank(b.origin == nil))
-		}
-		return cmp.Compare(*a.origin, *b.origin)
+		return cmp.Compare(*cmp.Or(a.origin, &last), *cmp.Or(b.origin, &last))
 	})
 	earliest := all[0].origin
 	if earliest == nil {
@@ -90,7 +88,7 @@ func (w *writer) placeInTime(all []*profile) {
 	}
 	w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	for _, p := range all {
-		// One without a known time starts with the earliest of the others.
+		// A profile without an origin starts with the earliest of the others.
 		if p.origin == nil {
 			w.log.Add(problem.TimeOriginUnknown, problem.Position{Event: -1, Offset: p.offset}, "")
 			p.origin = earliest
@@ -98,7 +96,7 @@ func (w *writer) placeInTime(all []*profile) {
 	}
 }
 
-// originOf returns the time origin of a profile; nil: nothing says it.
+// originOf returns the time origin of a profile, or nil.
 func (o *Options) originOf(p *profile) *timeline.Nanos {
 	switch {
 	case o.TimeOrigin != nil:
@@ -109,26 +107,19 @@ func (o *Options) originOf(p *profile) *timeline.Nanos {
 	return p.started
 }
 
-// place moves a profile to its place.
+// place assigns a profile to its process and shifts it.
 func (p *profile) place(at *Place) {
 	p.process = at.Process
 	origin := timeline.Nanos(0)
 	if p.origin != nil {
 		origin = *p.origin
 	}
-	if moved, ok := shift(origin, at.Shift); ok {
-		p.origin = &moved
+	if shifted, ok := shift(origin, at.Shift); ok {
+		p.origin = &shifted
 	}
 }
 
-func boolRank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// pageOrigin returns the origin of the first resource that has one (C12). Blobs belong to the origin in their address.
+// pageOrigin returns the first origin of a resource (C12). Blobs belong to the origin in their address.
 func (p *profile) pageOrigin() string {
 	for _, resource := range p.resources.All() {
 		u, err := url.Parse(strings.TrimPrefix(*resource, "blob:"))
@@ -151,7 +142,7 @@ type thread struct {
 
 	calls    calls
 	activity activity
-	markers  []timeline.FrameID // by state, as a frame on top of a call stack; 0: not interned yet
+	markers  []timeline.FrameID // by state: the frame of a marker; 0: not interned yet
 
 	name, category []byte // scratch
 }
@@ -167,7 +158,7 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
 	states := timeline.TrackSpec{Name: timeline.RolePageStates.String(), Role: timeline.RolePageStates}
-	if p.process == 0 { // else the trace that it is put into says what the process shows
+	if p.process == 0 { // otherwise the process is from another trace, which describes it
 		states.Subject = p.pageOrigin()
 	}
 	t.activity.track = w.b.NewTrack(track, states)
@@ -177,7 +168,7 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	return t.spans()
 }
 
-// checkTables counts lists that are missing, and frames in resources that are not there.
+// checkTables counts missing lists, and frames with missing resources.
 func (t *thread) checkTables() {
 	p := t.p
 	for _, list := range []struct {
@@ -195,14 +186,14 @@ func (t *thread) checkTables() {
 	}
 }
 
-// toTraceTime moves the samples to where they are in the trace, drops those that are at no time there, and sorts them (C1).
+// toTraceTime converts the samples to trace time, drops those out of range, and sorts them (C1).
 func (t *thread) toTraceTime() {
 	p := t.p
 	origin, ok := t.opts.Offset, true
 	if p.origin != nil {
 		origin, ok = shift(*p.origin, origin)
 	}
-	kept, sorted, last := 0, true, timeline.Nanos(math.MinInt64)
+	count, sorted, last := 0, true, timeline.Nanos(math.MinInt64)
 	for i, s := range p.samples.All() {
 		at := problem.Position{Event: int64(i), Offset: s.offset}
 		if p.holes {
@@ -222,10 +213,10 @@ func (t *thread) toTraceTime() {
 			t.log.Add(problem.SamplesOutOfOrder, at, "")
 		}
 		last = s.ts
-		*p.samples.At(kept) = *s
-		kept++
+		*p.samples.At(count) = *s
+		count++
 	}
-	p.samples.Truncate(kept)
+	p.samples.Truncate(count)
 	if !sorted {
 		sort.Sort(byTime{&p.samples})
 	}
@@ -234,13 +225,13 @@ func (t *thread) toTraceTime() {
 		end = p.end
 	}
 	if end != nil {
-		if moved, ok := shift(*end, origin); ok {
-			t.end = &moved
+		if shifted, ok := shift(*end, origin); ok {
+			t.end = &shifted
 		}
 	}
 }
 
-// byTime sorts samples by time, in place. Simultaneous ones keep their order, which is the order of their offsets.
+// byTime sorts samples by time, in place. Simultaneous ones keep the order of their offsets.
 type byTime struct{ *collections.List[sample] }
 
 func (s byTime) Less(i, j int) bool {
@@ -265,7 +256,7 @@ func (p *profile) sampledInterval() timeline.Nanos {
 	return v8profile.DefaultInterval
 }
 
-// length returns how long sample i stands for what it saw, and how long nothing is known after it (C3).
+// length returns the duration of sample i and the uncovered time after it (C3).
 func (t *thread) length(i int) (length, gap timeline.Nanos) {
 	ts := t.p.samples.At(i).ts
 	switch {
@@ -277,7 +268,7 @@ func (t *thread) length(i int) (length, gap timeline.Nanos) {
 	return min(t.interval, maxTime), 0
 }
 
-// add adds w.out to the Builder, as a separate event.
+// add adds w.out to the Builder as a separate event.
 func (w *writer) add(offset int64) error {
 	w.index++
 	w.out.Event, w.out.Offset = w.index, offset

@@ -10,14 +10,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Limits of the lists. Browsers stay far below; more would only cost memory.
+// Limits of the lists. Browsers stay far below.
 const (
 	maxResources = 1 << 20
 	maxFrames    = 1 << 20
 	maxStacks    = 1 << 22
 )
 
-// member reads one member of a profile, whose value begins with c.
+// member reads a member of a profile, whose value starts with c.
 func (r *reader) member(p *profile, key string, c byte) error {
 	switch key {
 	case "resources":
@@ -32,17 +32,17 @@ func (r *reader) member(p *profile, key string, c byte) error {
 	return r.wrapperMember(p, key, c)
 }
 
-// list reads a list whose elements are found by their index: one that cannot be read still has its place.
-func list[T any](r *reader, p *profile, which lists, key string, c byte, to *collections.List[T], most int, element func(c byte, out *T) error) error {
+// list reads a list whose elements are referred to by index, so an unreadable element keeps its index.
+func list[T any](r *reader, p *profile, which lists, key string, c byte, to *collections.List[T], limit int, element func(c byte, out *T) error) error {
 	if !r.begins(p, which, c) {
 		return r.Skip()
 	}
 	to.Truncate(0)
-	var out, none T // one for all elements, as element may keep it from the stack
+	var out, none T // shared by all elements, because it may escape to the heap
 	return r.Elements(func(c byte) error {
-		if to.Len() == most {
-			if r.Index == int64(most) {
-				r.problem(problem.StackLimit, fmt.Sprintf("more than %d %s", most, key))
+		if to.Len() == limit {
+			if r.Index == int64(limit) {
+				r.problem(problem.StackLimit, fmt.Sprintf("more than %d %s", limit, key))
 			}
 			return r.Skip()
 		}
@@ -55,11 +55,11 @@ func list[T any](r *reader, p *profile, which lists, key string, c byte, to *col
 	})
 }
 
-// begins notes that a profile has a list. It is false if the value, which begins with c, is not a list. The last of two
-// lists of one name counts.
+// begins records that a profile has a list; false if the value, which starts with c, is not a list. The last of two
+// lists with one name counts.
 func (r *reader) begins(p *profile, which lists, c byte) bool {
 	if c != '[' {
-		return false // as if it were not there
+		return false // as if it were missing
 	}
 	p.have |= which
 	return true
@@ -78,7 +78,7 @@ func (r *reader) resource(c byte, out *string) error {
 	if err != nil {
 		return err
 	}
-	return r.take(sizeOfResource + len(*out))
+	return r.reserve(sizeOfResource + len(*out))
 }
 
 // frame reads an element of frames.
@@ -91,7 +91,7 @@ func (r *reader) frame(c byte, out *frame) error {
 	invalid := ""
 	err := r.Unit(func() {
 		*out, invalid = frame{resource: noIndex}, ""
-		note := func(ok bool, key []byte) {
+		check := func(ok bool, key []byte) {
 			if !ok {
 				invalid = string(key)
 			}
@@ -102,16 +102,16 @@ func (r *reader) frame(c byte, out *frame) error {
 			case "name":
 				kind, text := r.S.Scalar()
 				out.name = string(text)
-				note(kind == jsonscan.String, key)
+				check(kind == jsonscan.String, key)
 			case "resourceId":
 				out.resource = r.indexValue()
-				note(out.resource != badIndex, key)
+				check(out.resource != badIndex, key)
 			case "line":
 				out.line, ok = r.count()
-				note(ok, key)
+				check(ok, key)
 			case "column":
 				out.column, ok = r.count()
-				note(ok, key)
+				check(ok, key)
 			default:
 				r.Unknown(key, r.Position())
 				r.S.Skip()
@@ -124,10 +124,10 @@ func (r *reader) frame(c byte, out *frame) error {
 	if invalid != "" {
 		r.problem(problem.SelfProfileFrameInvalid, invalid)
 	}
-	return r.take(sizeOfFrame + len(out.name))
+	return r.reserve(sizeOfFrame + len(out.name))
 }
 
-// stack reads an element of stacks. Defects are counted at the samples that use it.
+// stack reads an element of stacks. Defects are counted at the samples with the stack.
 func (r *reader) stack(c byte, out *stack) error {
 	*out = stack{frame: badIndex, parent: noIndex}
 	if c != '{' {
@@ -151,7 +151,7 @@ func (r *reader) stack(c byte, out *stack) error {
 	if err != nil {
 		return err
 	}
-	return r.take(sizeOfStack)
+	return r.reserve(sizeOfStack)
 }
 
 // samples reads the samples.
@@ -173,7 +173,7 @@ func (r *reader) samples(p *profile, c byte) error {
 			return err
 		}
 		for _, name := range p.states.names[states:] {
-			if err := r.take(sizeOfState + len(name)); err != nil {
+			if err := r.reserve(sizeOfState + len(name)); err != nil {
 				return err
 			}
 		}
@@ -183,11 +183,11 @@ func (r *reader) samples(p *profile, c byte) error {
 			return nil
 		}
 		p.samples.Append(s)
-		return r.take(sizeOfSample)
+		return r.reserve(sizeOfSample)
 	})
 }
 
-// sample reads an element of samples (C4). It is false if the sample has no usable timestamp.
+// sample reads an element of samples (C4); false without a usable timestamp.
 func (r *reader) sample(p *profile, out *sample) (timed bool) {
 	out.stack, out.state = noIndex, idle
 	marked := false
@@ -208,17 +208,13 @@ func (r *reader) sample(p *profile, out *sample) (timed bool) {
 			r.S.Skip()
 		}
 	}
-	switch {
-	case marked:
-	case out.stack != noIndex:
+	if !marked && out.stack != noIndex {
 		out.state = inferred
-	default:
-		out.state = idle
 	}
 	return timed
 }
 
-// indexValue reads an index into a list: null is not an index.
+// indexValue reads an index into a list, or null.
 func (r *reader) indexValue() int32 {
 	kind, text := r.S.Scalar()
 	if kind == jsonscan.Null {
@@ -230,7 +226,7 @@ func (r *reader) indexValue() int32 {
 	return badIndex
 }
 
-// count reads a line or column; 0 if there is none.
+// count reads a line or column; 0 for null.
 func (r *reader) count() (n int32, ok bool) {
 	kind, text := r.S.Scalar()
 	if kind == jsonscan.Null {
@@ -239,7 +235,7 @@ func (r *reader) count() (n int32, ok bool) {
 	return natural(kind, text)
 }
 
-// natural converts a number from 0 on that is whole, which may be in quotes.
+// natural converts a whole number of at least 0, possibly in quotes.
 func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
 	if kind != jsonscan.Integer && kind != jsonscan.Number && kind != jsonscan.String {
 		return 0, false
@@ -251,7 +247,7 @@ func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
 	return int32(f), true
 }
 
-// millis reads a time or duration in milliseconds, a number that may be in quotes (C1).
+// millis reads a time or duration in milliseconds, a number possibly in quotes (C1).
 func (r *reader) millis() (timeline.Nanos, bool) {
 	switch kind, text := r.S.Scalar(); kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:

@@ -7,27 +7,27 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// profile is one trace of the API, column by column.
+// profile is one trace of the API in columns.
 type profile struct {
 	resources collections.List[string]
 	frames    collections.List[frame]
 	stacks    collections.List[stack]
 	samples   collections.List[sample]
 	states    states
-	holes     bool // there are fewer samples than elements in their list, so that an index is not an element's
+	holes     bool // some elements of the list are not samples, so their indexes differ
 
-	have     lists // which lists were there
-	offset   int64 // where the profile begins in the input
+	have     lists // the lists in the input
+	offset   int64 // start of the profile in the input
 	complete bool
-	process  timeline.TrackID // 0: one of its own
+	process  timeline.TrackID // 0: a separate one
 
-	// What only wrappers say.
+	// The following come from wrappers only.
 	interval   timeline.Nanos  // 0: unknown
 	origin     *timeline.Nanos // since 1970
-	started    *timeline.Nanos // the origin again, as it was known when sampling began
+	started    *timeline.Nanos // the origin according to the start of sampling
 	end        *timeline.Nanos // from the origin
 	spans      collections.List[span]
-	attributes []attribute // an object of few members
+	attributes []attribute // few
 }
 
 // lists is a set of the lists of a profile.
@@ -40,7 +40,7 @@ const (
 	haveSamples
 )
 
-// frame is where a function is defined. Line and column count from 1; 0 is unknown.
+// frame is the definition of a function. Line and column count from 1; 0 is unknown.
 type frame struct {
 	name     string
 	resource int32 // noIndex: unknown
@@ -60,7 +60,7 @@ const (
 	badIndex int32 = -2
 )
 
-// sample is one sample, 24 bytes. Its time counts as in the file until the writer has placed the profile.
+// sample is one sample, 24 bytes. Its time counts as in the file until toTraceTime.
 type sample struct {
 	ts     timeline.Nanos
 	offset int64 // in the input
@@ -68,13 +68,13 @@ type sample struct {
 	state  state
 }
 
-// state is what the browser was doing at a sample (C4): an index into the states of the profile.
+// state is the browser's activity at a sample (C4): an index into the states of the profile.
 type state uint32
 
-// The states that have a meaning here. Others are markers, known or not, which are kept as they are.
+// States with a special meaning. Other states are markers, known or unknown, and kept unchanged.
 const (
 	idle     state = iota // no marker and no stack
-	inferred              // no marker, but a stack: a guess, because code is compiled on a stack as well
+	inferred              // no marker, but a stack; uncertain, because compilation also has a stack
 	script
 	collecting
 	numFixedStates
@@ -109,20 +109,20 @@ func (s *states) id(marker []byte) state {
 	return s.add(string(marker))
 }
 
-// onTop reports whether a state is shown as a slice on top of the frames (C8).
+// onTop reports whether a state becomes a slice on top of the frames (C8).
 func (s state) onTop() bool { return s == collecting || s >= numFixedStates }
 
-// span is an interval that a wrapper adds: a long task, an action, a view.
+// span is an interval from a wrapper: a long task, an action, a view.
 type span struct {
 	track  string
 	name   string
-	start  timeline.Nanos // from the origin
+	start  timeline.Nanos // relative to the origin
 	dur    timeline.Nanos // timeline.NoTime: unknown
 	args   []byte
 	offset int64
 }
 
-// attribute is a scalar member of the object around the profile.
+// attribute is a scalar member of the object that contains the profile.
 type attribute struct {
 	key    string
 	text   string
@@ -130,10 +130,10 @@ type attribute struct {
 	isInt  bool
 }
 
-// maxTime bounds times and lengths, so that the sum of two is a time as well: 146 years.
+// maxTime limits times and durations to 146 years, so that sums of two do not overflow.
 const maxTime = timeline.Nanos(math.MaxInt64 / 2)
 
-// shift moves a time by an offset; false if one of them, or the result, is beyond maxTime in either direction.
+// shift adds an offset to a time; false if one of them, or the result, is beyond maxTime in either direction.
 func shift(ts, by timeline.Nanos) (timeline.Nanos, bool) {
 	beyond := func(n timeline.Nanos) bool { return n < -maxTime || n > maxTime }
 	if beyond(ts) || beyond(by) || beyond(ts+by) {

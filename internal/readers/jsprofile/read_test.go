@@ -19,7 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// elements returns n elements of a list, each as fn writes it.
+// elements returns a list of n elements from fn.
 func elements(n int, fn func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -31,7 +31,7 @@ func elements(n int, fn func(i int) string) string {
 	return b.String()
 }
 
-// chain returns a profile whose stack i has i+1 frames, of two functions in turns.
+// chain returns a profile whose stack i has i+1 frames of two alternating functions.
 func chain(stacks int, samples string) string {
 	return `{"resources":[],"frames":[{"name":"a"},{"name":"b"}],"stacks":[{"frameId":0}` + elements(stacks-1, func(i int) string {
 		comma := ""
@@ -42,7 +42,7 @@ func chain(stacks int, samples string) string {
 	}) + `],"samples":[` + samples + `]}`
 }
 
-// Perfetto nests 512 slices. Of a deeper stack the outermost frames are shown, and the marker on top of them.
+// Perfetto nests 512 slices. Of a deeper stack the outermost frames are shown, with the marker on top.
 func TestDeepStack(t *testing.T) {
 	for _, c := range []struct {
 		depth, shown int
@@ -67,7 +67,7 @@ func TestDeepStack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The stack itself is cut too, but that is the timeline's limit, of 4096 frames.
+		// The stack itself is also truncated, but by the timeline's limit of 4096 frames.
 		limited := log.Count(problem.StackLimit)
 		if c.depth+1 > timeline.MaxStackDepth {
 			limited--
@@ -78,8 +78,8 @@ func TestDeepStack(t *testing.T) {
 	}
 }
 
-// Stacks that stand on each other in a long row are followed once, however many samples there are: this takes a moment,
-// and hours if every sample follows its own.
+// Long chains of stacks are followed once, however many samples there are: this takes a moment, but hours if every
+// sample follows its own.
 func TestLongChains(t *testing.T) {
 	const stacks, samples = 200_000, 20_000
 	for name, input := range map[string]string{
@@ -101,7 +101,7 @@ func TestLongChains(t *testing.T) {
 	}
 }
 
-// Lists that are longer than any browser writes are not read to their end.
+// Lists longer than any browser writes are not read to their end.
 func TestLongLists(t *testing.T) {
 	input := `{"resources":[],"frames":[` + elements(maxFrames+2, func(int) string { return "{}" }) + `],
 		"stacks":[{"frameId":1048575},{"frameId":1048576}],"samples":[{"timestamp":0,"stackId":0},{"timestamp":10,"stackId":1}]}`
@@ -128,8 +128,8 @@ func TestErrorsOfTheInput(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no input makes the reader panic or hang, that what is read does not depend on how the input arrives,
-// and that the trace that is written keeps all rules of the format.
+// FuzzRead checks that no input makes the reader panic or hang, that the result does not depend on how the input
+// arrives, and that the output breaks no rule of the format.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add([]byte(c.Input), int64(0))
@@ -149,8 +149,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads profiles of three sizes with stacks of 20 frames, of which neighbours share most: the time for a
-// sample must not grow with their number.
+// BenchmarkRead reads profiles of three sizes with stacks of 20 frames, most of which neighbouring samples share: the
+// time per sample must not grow with their number.
 func BenchmarkRead(b *testing.B) {
 	for _, samples := range []int{10_000, 100_000, 1_000_000} {
 		input := chain(400, elements(samples, func(i int) string {
@@ -170,7 +170,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Recorded profiles are read without any problem but samples out of order, which browsers write, gaps, and names of a
+// Recorded profiles are read without problems except samples out of order, which browsers write, gaps, and names from a
 // page that does not declare its charset.
 func TestRecordings(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "jsprofile", "selfprof-*.json"))
@@ -193,7 +193,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// An input that needs more memory than it may have is an error that says so, whatever makes it large.
+// An input that exceeds its memory limit is an error, whatever makes it large.
 func TestMemory(t *testing.T) {
 	const memory = 1 << 20
 	lists := func(resources, frames, stacks, samples, more string) string {

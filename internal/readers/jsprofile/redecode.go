@@ -6,9 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// redecode repairs the texts of a profile if they are UTF-8 read as Latin-1, byte by byte, as on pages that
-// do not declare their charset are. That is known only if all names of functions and resources that are not ASCII say so: then
-// each is read again. Else every text stays as it is.
+// redecode repairs the texts of a profile if they are UTF-8 that was read as Latin-1, as on pages that do not declare
+// their charset. It does so only if all non-ASCII names of functions and resources fit this.
 func (p *profile) redecode(log *problem.Log) {
 	texts, example := uint64(0), ""
 	for text := range p.texts {
@@ -56,8 +55,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// isLatin1OfUTF8 reports whether a text is UTF-8 that was read as Latin-1 (ISO 8859-1, where the bytes 80 to 9F are control
-// characters).
+// isLatin1OfUTF8 reports whether a text is UTF-8 that was read as Latin-1 (ISO 8859-1, where the bytes 80 to 9F are
+// control characters).
 func isLatin1OfUTF8(text string) bool {
 	for _, r := range text {
 		if r > 0xFF {
@@ -67,7 +66,7 @@ func isLatin1OfUTF8(text string) bool {
 	return utf8.Valid(latin1Bytes(text))
 }
 
-// latin1Bytes returns a text of characters up to U+00FF as Latin-1.
+// latin1Bytes encodes a text with characters up to U+00FF as Latin-1.
 func latin1Bytes(text string) []byte {
 	bytes := make([]byte, 0, len(text))
 	for _, r := range text {

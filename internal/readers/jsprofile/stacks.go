@@ -7,18 +7,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// anonymous is shown in the place of an empty function name (C11).
+// anonymous replaces an empty function name (C11).
 const anonymous = "(anonymous)"
 
-// stackTable finds what is on each stack of a profile. Every stack is looked at once, however many samples and
-// stacks lead to it.
+// stackTable resolves the stacks of a profile, each once, however many samples and stacks refer to it.
 type stackTable struct {
 	p         *profile
 	b         *timeline.Builder
 	depths    []int32                // by stack: the number of its frames, or unknownDepth, onPath, badDepth
-	outer     []int32                // by stack of more than maxShown frames: its outermost maxShown; nil: there is none
+	outer     []int32                // by stack with more than maxShown frames: the stack of the outermost maxShown; may be nil
 	path      []int32                // scratch
-	callstack []timeline.CallstackID // by stack, as far as known says
+	callstack []timeline.CallstackID // by stack, valid if known
 	known     []bool
 	frames    []timeline.FrameID // by frame; 0: not interned yet
 }
@@ -39,8 +38,8 @@ func newStackTable(p *profile, b *timeline.Builder) *stackTable {
 	}
 }
 
-// depth returns the number of frames of a stack; 0 if the stack, or one below it, or a frame of these is
-// unknown, or the stacks lead in a circle (C9).
+// depth returns the number of frames of a stack; 0 if the stack, one below it or one of their frames is unknown, or if
+// the stacks form a cycle (C9).
 func (t *stackTable) depth(id int32) int32 {
 	path, depth := t.path[:0], unknownDepth
 	for {
@@ -78,8 +77,8 @@ func (t *stackTable) depth(id int32) int32 {
 	return max(depth, 0)
 }
 
-// setOuter records the innermost shown entry of a deep stack; its parent's must be known. Searching for it for every
-// sample would take hours if stacks are deep enough.
+// setOuter records the innermost shown entry of a deep stack, after its parent's. Searching it for every sample could
+// take hours.
 func (t *stackTable) setOuter(id, parent int32) {
 	if t.outer == nil {
 		t.outer = make([]int32, t.p.stacks.Len())
@@ -90,7 +89,7 @@ func (t *stackTable) setOuter(id, parent int32) {
 	t.outer[id] = parent
 }
 
-// appendFrames appends the stack entries of a good stack, the outermost first, but not more than the outermost maxShown.
+// appendFrames appends the entries of a valid stack, outermost first, at most the outermost maxShown.
 func (t *stackTable) appendFrames(dst []int32, id int32) []int32 {
 	depth := int(t.depths[id])
 	if depth > maxShown {
@@ -105,7 +104,7 @@ func (t *stackTable) appendFrames(dst []int32, id int32) []int32 {
 	return dst
 }
 
-// call returns the call stack of a good stack.
+// call returns the call stack of a valid stack.
 func (t *stackTable) call(id int32) timeline.CallstackID {
 	path := t.path[:0]
 	for id != noIndex && !t.known[id] {
@@ -138,7 +137,7 @@ func (t *stackTable) frame(id int32) timeline.FrameID {
 	return t.frames[id]
 }
 
-// resource returns the address of the script that a frame is in, "" if that is not known (C10).
+// resource returns the address of a frame's script, or "" if unknown (C10).
 func (p *profile) resource(f *frame) string {
 	if f.resource < 0 || int(f.resource) >= p.resources.Len() {
 		return ""

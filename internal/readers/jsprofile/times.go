@@ -8,17 +8,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Times are when the samples of a self-profile were taken, and what else tells its place in a trace.
+// Times are the sample times of a self-profile, and other clues to its position in a trace.
 type Times struct {
-	Times     []timeline.Nanos // sorted, as Read would add them without Places
+	Times     []timeline.Nanos // sorted, as Read without Places adds them
 	Script    []timeline.Nanos // times of the samples with JavaScript on the stack, sorted
 	Resources []string         // the scripts
-	Origin    *timeline.Nanos  // the time origin: the times count from 1970; nil: it is not known
-	Step      timeline.Nanos   // in which the page saw times
+	Origin    *timeline.Nanos  // the time origin; the times then count from 1970; nil: unknown
+	Step      timeline.Nanos   // resolution of the page's clock
 	Offset    int64            // of the profile in the input, in bytes
 }
 
-// ReadTimes reads the times of the profiles of r, which is unpacked, in the order of the input. The error is Read's.
+// ReadTimes reads the times of the unpacked profiles of r, in the order of the input. Errors are as for Read.
 func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]Times, error) {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {
@@ -31,7 +31,7 @@ func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return all, nil
 }
 
-// times returns the times of a profile, from 1970 on if its time origin is known.
+// times returns the times of a profile, since 1970 if its time origin is known.
 func (p *profile) times(origin *timeline.Nanos) Times {
 	t := Times{Origin: origin, Offset: p.offset, Times: make([]timeline.Nanos, 0, p.samples.Len())}
 	for _, s := range p.samples.All() {
@@ -60,13 +60,13 @@ func (p *profile) times(origin *timeline.Nanos) Times {
 	return t
 }
 
-// The steps in which browsers let pages see times: finer ones for pages that are isolated from others.
+// Resolutions of the clocks that browsers give to pages; isolated pages get the finer one.
 const (
 	fineStep   timeline.Nanos = 5_000
 	coarseStep timeline.Nanos = 100_000
 )
 
-// stepOf returns the step of a page's times.
+// stepOf returns the resolution of a page's times.
 func stepOf(times []timeline.Nanos) timeline.Nanos {
 	for _, ts := range times {
 		if ts%coarseStep != 0 {

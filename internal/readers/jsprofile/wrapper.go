@@ -3,19 +3,18 @@ package jsprofile
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// spanTracks are the lists of intervals that Datadog's wrapper adds, and the names of their tracks.
+// spanTracks maps the lists of intervals in Datadog's wrapper to the names of their tracks.
 var spanTracks = map[string]string{"longTasks": "Long tasks", "actions": "Actions", "views": viewsTrack}
 
 const viewsTrack = "Views"
-
-// maxAttribute bounds the length of a scalar member that becomes an attribute of the trace.
-const maxAttribute = 16 << 10
 
 // wrapperMember reads a member of the object around a profile that is not part of the API's trace.
 func (r *reader) wrapperMember(p *profile, key string, c byte) error {
@@ -60,7 +59,7 @@ type clocks struct {
 	epoch    *timeline.Nanos // since 1970
 }
 
-// origin returns the moment at which the relative clock was 0, nil if that is not known.
+// origin returns the moment at which the relative clock was 0, or nil if unknown.
 func (c clocks) origin() *timeline.Nanos {
 	if c.epoch == nil || c.relative == nil {
 		return c.epoch
@@ -72,7 +71,7 @@ func (c clocks) origin() *timeline.Nanos {
 	return &origin
 }
 
-// clocks reads a moment on two clocks, as Datadog writes it.
+// clocks reads a moment on two clocks in Datadog's format.
 func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	if c != '{' {
 		r.problem(problem.MetadataInvalid, key)
@@ -89,7 +88,7 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	return nil
 }
 
-// clockMembers reads the members of a moment on two clocks, of which next reads the keys.
+// clockMembers reads the members of a moment on two clocks, with next as the reader of keys.
 func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
 	for key, ok := next(); ok; key, ok = next() {
 		var to **timeline.Nanos
@@ -110,19 +109,19 @@ func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
 	return c
 }
 
-// attribute reads a scalar, which becomes an attribute of the trace.
+// attribute reads a scalar into an attribute of the trace.
 func (r *reader) attribute(p *profile, key string) error {
 	var kind jsonscan.Kind
 	a := attribute{key: key}
 	err := r.Unit(func() {
 		var text []byte
 		kind, text = r.S.Scalar()
-		a.text = string(r.S.ValidText(text[:min(len(text), maxAttribute+1)]))
+		a.text = string(r.S.ValidText(text[:min(len(text), readers.MaxAttribute+1)]))
 	})
 	if err != nil || kind == jsonscan.Null {
 		return err
 	}
-	if len(a.text) > maxAttribute {
+	if len(a.text) > readers.MaxAttribute {
 		r.problem(problem.MetadataValueOmitted, key)
 		return nil
 	}
@@ -136,10 +135,10 @@ func (r *reader) attribute(p *profile, key string) error {
 		a.number, a.isInt = jsonscan.Int64([]byte(a.text))
 	}
 	p.attributes = append(p.attributes, a)
-	return r.take(sizeOfAttribute + len(a.key) + len(a.text))
+	return r.reserve(sizeOfAttribute + len(a.key) + len(a.text))
 }
 
-// span reads an element of longTasks, actions or views. What says neither when it begins nor how it is called becomes
+// span reads an element of longTasks, actions or views. Members other than the start, the duration and the name become
 // arguments.
 func (r *reader) span(p *profile, track string, c byte) error {
 	at := r.Position()
@@ -158,10 +157,10 @@ func (r *reader) span(p *profile, track string, c byte) error {
 	}
 	out.track, out.offset = track, at.Offset
 	p.spans.Append(out)
-	return r.take(sizeOfSpan + len(out.name) + len(out.args))
+	return r.reserve(sizeOfSpan + len(out.name) + len(out.args))
 }
 
-// spanNames are the members that name a span, the best first.
+// spanNames are the members that name a span, by preference.
 var spanNames = [...]string{"viewName", "label", "name", "entryType", "viewId", "id"}
 
 // spanValue reads the object of a span.
@@ -190,7 +189,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 			continue
 		}
 		kind, text := r.S.Scalar()
-		if rank := nameRank(key); rank < best && kind == jsonscan.String && len(text) > 0 {
+		if rank := slices.Index(spanNames[:best], string(key)); rank >= 0 && kind == jsonscan.String && len(text) > 0 {
 			best, out.name = rank, string(text)
 		}
 		if r.keep.Keeps(key) {
@@ -206,16 +205,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 	return out, timed
 }
 
-func nameRank(key []byte) int {
-	for i, name := range spanNames {
-		if string(key) == name {
-			return i
-		}
-	}
-	return len(spanNames)
-}
-
-// name returns the attribute's key as an attribute of the trace; of several profiles in a file each has its own.
+// name returns the key of the attribute in the trace; with several profiles in a file, they have separate keys.
 func (a *attribute) name(index, profiles int) string {
 	if profiles == 1 {
 		return a.key

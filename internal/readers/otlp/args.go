@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/problem"
@@ -11,34 +12,36 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// encoder writes attributes and what else is known of a span as arguments (section 4). Attributes keep their names; the fields of
-// spans, events and resources are in the dictionary that no attribute can have.
+// encoder encodes attributes and other properties of a span as arguments (section 4). Attributes keep their names; the
+// fields of spans, events and resources are in the dictionary weft, a name that no attribute can have.
 type encoder struct {
 	*timeline.ArgsEncoder
 	log  *problem.Log
 	keep timeline.ArgFilter
 	at   problem.Position // of the current span
 
-	names   map[string]timeline.KeyID // of weft's own keys
-	request []byte                    // what begins with the span; empty: nothing
+	names   map[string]timeline.KeyID // ids of weft's own keys
+	request []byte                    // name of the request that starts with the span, or empty
 	digits  []byte                    // scratch
 	list    []attribute               // scratch
 }
 
-// attribute is an attribute that is not written yet, or part of one: key is what is left after the names of the dictionaries around it.
+// attribute is an unwritten attribute, or a part of one: key is the rest of the name after the names of enclosing
+// dictionaries.
 type attribute struct {
 	key, value []byte
-	in         []byte // the name of the dictionary that it is in; nil: none
+	in         []byte // name of the dictionary of the attribute, or nil
 	done       bool
 }
 
-// Attributes are in dictionaries by the parts of their names, up to maxNested deep, unless there are more than maxAttributes of them.
+// Attributes form dictionaries by the parts of their names, up to maxNested levels, unless there are more than
+// maxAttributes.
 const (
 	maxNested     = 8
 	maxAttributes = 128
 )
 
-// maxInternedText bounds the length of texts that are written once for the whole trace.
+// maxInternedText limits the length of texts that are interned.
 const maxInternedText = 256
 
 // attributes writes the attributes among the fields of a message.
@@ -58,7 +61,7 @@ func (e *encoder) attributes(encoded []byte, number int) {
 	e.nest(e.list, levels)
 }
 
-// nest writes attributes: members of one dictionary together, at the place of the first.
+// nest writes attributes; all members of a dictionary at the position of the first.
 func (e *encoder) nest(list []attribute, levels int) {
 	for i := range list {
 		list[i].in = list[i].dictionary(list, levels)
@@ -86,26 +89,24 @@ func (e *encoder) nest(list []attribute, levels int) {
 	}
 }
 
-// dictionary returns the name of the dictionary that an attribute of a list is in: the part before the first dot of its name; nil
-// if it is in no dictionary. Another attribute's name is never a dictionary, nor is weft: its names are kept whole
-// (timeline.IsOwnName).
+// dictionary returns the name of an attribute's dictionary: the part of its name before the first dot, or nil. The name
+// of another attribute is never a dictionary, nor is weft: its names are kept whole (timeline.IsOwnName).
 func (a *attribute) dictionary(list []attribute, levels int) []byte {
 	name, rest, _ := bytes.Cut(a.key, []byte{'.'})
 	if levels == 0 || len(name) == 0 || len(rest) == 0 || string(name) == timeline.OwnArgs {
 		return nil
 	}
-	for i := range list {
-		if bytes.Equal(list[i].key, name) {
-			return nil
-		}
+	if slices.ContainsFunc(list, func(other attribute) bool { return bytes.Equal(other.key, name) }) {
+		return nil
 	}
 	return name
 }
 
-// value writes an AnyValue whose key was set, or that is in an array. What is empty is a text, except in arrays: arguments have no form
-// for it, and that an attribute is there may say something. A number that JSON has none for comes as null, so it is empty as well.
+// value writes an AnyValue after its key or in an array. An empty value becomes a text, except in arrays: arguments
+// cannot be empty, but the presence of an attribute may be significant. A number that JSON cannot represent comes as
+// null and is also empty.
 func (e *encoder) value(encoded []byte, depth int, inArray bool) {
-	var last wire.Reader // of a oneof the last field counts
+	var last wire.Reader // the last field of a oneof counts
 	found := false
 	for r := wire.NewReader(encoded); r.Next(); {
 		last, found = r, true
@@ -159,7 +160,7 @@ func (e *encoder) value(encoded []byte, depth int, inArray bool) {
 	}
 }
 
-// emptyText returns the text of an array or a list of keys and values with nothing in it; of any other value "".
+// emptyText returns the text of an empty array or list of keys and values, "" for any other value.
 func emptyText(tag uint32, content func() []byte) string {
 	text := ""
 	switch tag {
@@ -190,7 +191,7 @@ func (e *encoder) textValue(v []byte) {
 	}
 }
 
-// text returns a text of the input as UTF-8, which protobuf asks for and not all producers write.
+// text returns a text of the input as valid UTF-8, which protobuf requires but not all producers write.
 func (e *encoder) text(v []byte) []byte {
 	if utf8.Valid(v) {
 		return v
@@ -201,13 +202,13 @@ func (e *encoder) text(v []byte) []byte {
 
 func validText(v []byte) []byte { return bytes.ToValidUTF8(v, []byte("\ufffd")) }
 
-// beginOwn opens the dictionary of what weft adds.
-func (e *encoder) beginOwn() {
+// beginWeft opens the dictionary of arguments that weft adds.
+func (e *encoder) beginWeft() {
 	e.OwnKey([]byte(timeline.OwnArgs))
 	e.BeginDict()
 }
 
-// name sets one of weft's own keys in a dictionary.
+// name writes one of weft's own keys in a dictionary.
 func (e *encoder) name(key string) {
 	if id, ok := e.names[key]; ok {
 		e.KeyWithID(id)
@@ -219,22 +220,22 @@ func (e *encoder) name(key string) {
 	}
 }
 
-// hex writes an id, if there is one.
-func (e *encoder) hex(key string, id []byte, again bool) {
+// hex writes an id unless it is empty. It interns ids that repeat.
+func (e *encoder) hex(key string, id []byte, repeats bool) {
 	if len(id) == 0 {
 		return
 	}
 	e.name(key)
 	e.digits = hex.AppendEncode(e.digits[:0], id)
 	text := e.digits
-	if again && len(text) <= maxInternedText {
-		e.InternedText(text) // comes again with other spans
+	if repeats && len(text) <= maxInternedText {
+		e.InternedText(text)
 	} else {
 		e.String(text)
 	}
 }
 
-// optionalText writes a text that is not empty, number a number that is not 0.
+// optionalText writes a nonempty text, number a nonzero number.
 func (e *encoder) optionalText(key string, v []byte) {
 	if len(v) > 0 {
 		e.name(key)
@@ -249,13 +250,13 @@ func (e *encoder) number(key string, v uint64) {
 	}
 }
 
-// dropped writes a number of things that the producer dropped, and counts them.
+// dropped writes the number of items that the producer dropped, and counts them.
 func (e *encoder) dropped(key string, n uint64) {
 	e.number(key, n)
 	e.log.AddN(problem.ProducerDataLoss, n, e.at, key)
 }
 
-// enum writes a value of an enum as its name; 0 is not given.
+// enum writes the name of a value of an enum, unless it is 0.
 func (e *encoder) enum(key string, names []string, v uint64) {
 	switch {
 	case v == 0:
@@ -267,17 +268,17 @@ func (e *encoder) enum(key string, names []string, v uint64) {
 	}
 }
 
-// duplicates counts attributes that came twice.
+// duplicates counts duplicate attributes.
 func (e *encoder) duplicates() {
 	e.log.AddN(problem.AttributeDuplicate, uint64(e.Duplicates()), e.at, "")
 	e.CountCut(e.log, e.at)
 }
 
-// span returns the arguments of a span. The first span of a resource has what that says, the others have nil.
+// span returns the arguments of a span. resource is set for the first span of a resource, otherwise nil.
 func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) timeline.Args {
 	e.Reset()
 	e.attributes(f.encoded, spanAttributes)
-	e.beginOwn()
+	e.beginWeft()
 	e.hex("trace_id", f.traceID, true)
 	e.hex("span_id", f.spanID, false)
 	e.hex("parent_span_id", f.parentSpanID, false)
@@ -302,7 +303,7 @@ func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) ti
 	return e.Args()
 }
 
-// endOf returns the end of a span as it is written.
+// endOf returns the unconverted end of a span.
 func endOf(encoded []byte) (end uint64) {
 	for r := wire.NewReader(encoded); r.Next(); {
 		if r.Tag() == wire.Tag(spanEnd, wire.Fixed64) {
@@ -312,7 +313,7 @@ func endOf(encoded []byte) (end uint64) {
 	return end
 }
 
-// scope writes the contents of a scope beside its name.
+// scope writes the contents of a scope except its name.
 func (e *encoder) scope(s *scope) {
 	if s.bare && len(s.schemas) == 0 {
 		return
@@ -326,7 +327,7 @@ func (e *encoder) scope(s *scope) {
 	e.EndDict()
 }
 
-// attributesDict writes attributes as a dictionary of their own.
+// attributesDict writes attributes as a separate dictionary.
 func (e *encoder) attributesDict(encoded []byte, number int) {
 	e.name("attributes")
 	e.BeginDict()
@@ -350,7 +351,7 @@ func (e *encoder) schemas(urls []string) {
 	}
 }
 
-// linkList writes the links of a span, which arrows show as well where the linked spans are in the input.
+// linkList writes the links of a span. Links to spans in the input are also arrows.
 func (e *encoder) linkList(f *spanFields) {
 	if f.numLinks == 0 {
 		return
@@ -389,7 +390,7 @@ func (e *encoder) link(encoded []byte) {
 func (e *encoder) event(ev *event, spanID []byte) timeline.Args {
 	e.Reset()
 	e.attributes(ev.encoded, eventAttributes)
-	e.beginOwn()
+	e.beginWeft()
 	e.hex("span_id", spanID, false)
 	e.dropped("dropped_attributes", ev.dropped)
 	e.EndDict()
@@ -417,7 +418,7 @@ func (e *encoder) resource(r *entry) {
 	e.EndDict()
 }
 
-// entities writes what entities a resource is, by the names of their attributes.
+// entities writes the entities of a resource, with the names of their attributes.
 func (e *encoder) entities(resource []byte) {
 	e.name("entities")
 	e.BeginArray()

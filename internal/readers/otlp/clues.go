@@ -15,8 +15,8 @@ const (
 	kindConsumer = 5
 )
 
-// linkRole says what a span of a kind does with what its ids name: others of the same ids, in other recordings, are its other sides or its
-// children.
+// linkRole returns the role of a span of a kind for the ids in it: spans with the same ids in other recordings are its
+// other side or its children.
 func linkRole(kind uint64) timeline.LinkRole {
 	switch kind {
 	case kindServer:
@@ -32,10 +32,11 @@ func linkRole(kind uint64) timeline.LinkRole {
 // serves reports whether spans of a kind are the other side of their parents.
 func serves(kind uint64) bool { return kind == kindServer || kind == kindConsumer }
 
-// link records the other side that the span just added may have in other inputs: a request with its ids, or, if it serves one, with
-// its parent's. Other children of spans in other inputs are known when all spans were read (joiner.outside).
+// link records the possible other side, in other inputs, of the span added last: a request with its ids or, if the span
+// serves one, with its parent's. Other children of spans in other inputs are known only when all spans are read
+// (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
-	step := timeline.StepOf(h.start) // in which the end counts as well, as JavaScript's SDK adds an exact length to a start of whole milliseconds
+	step := timeline.StepOf(h.start) // also for the end: JavaScript's SDK adds an exact length to a start in whole milliseconds
 	if o := e.b.Observer(); o != nil {
 		o.Step(step)
 	}
@@ -56,8 +57,8 @@ func (e *emitter) link(h *head, fields *spanFields) error {
 	return e.b.AddLink(&l)
 }
 
-// outside handles a span that refers to one which is not in the input. Of several inputs another one may have it; whether one has is counted
-// when all were read.
+// outside handles a reference to a span outside the input. Another input of a merge may have it; whether one does is
+// counted when all are read.
 func (j *joiner) outside(m *mention) error {
 	alone := !j.c.b.WantsLinks() || !m.isValid()
 	switch {
@@ -80,7 +81,7 @@ func (j *joiner) outside(m *mention) error {
 	return j.c.b.AddLink(&l)
 }
 
-// link returns the key of a span as other inputs have it.
+// link returns the key of a span for other inputs.
 func (k spanKey) link() string {
 	return timeline.TraceContextKey(fmt.Sprintf("%016x%016x", k.trace.high, k.trace.low), fmt.Sprintf("%016x", k.id))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// collector takes the spans of an input, in any order, and what they share.
+// collector collects the spans of an input, in any order, and the data that they share.
 type collector struct {
 	b    *timeline.Builder
 	log  *problem.Log
@@ -23,25 +23,25 @@ type collector struct {
 	spans     *readers.Spool[head]
 	resources table
 	scopes    table
-	unknown   map[unknownField]bool // that were counted
-	any       bool                  // there was a span, or a list of spans
-	others    bool                  // there was something else in the place of a span
+	unknown   map[unknownField]bool // already counted
+	hasSpans  bool                  // the input has a span, or a list of spans
+	hasOthers bool                  // the input has other data in place of spans
 	failed    error                 // of spans
-	head      head                  // of the span that is read
+	head      head                  // of the current span
 }
 
-// head is what is known of a span before its other fields, which are the payload in the spool, are read.
+// head is the fixed part of a span; its other fields are the payload in the spool.
 type head struct {
-	start, end timeline.Nanos // NoTime: there is no end
+	start, end timeline.Nanos // NoTime: no end
 	trace      traceID
 	id, parent uint64 // 0: none
 	offset     int64  // in the input
-	resource   uint32 // a reference of its table until spans are emitted, then the entry
+	resource   uint32 // a reference into the table; an entry once spans are emitted
 	scope      uint32 // likewise
 	flags      headFlags
 }
 
-// headFlags say what was wrong with the times of a span.
+// headFlags are problems with the times of a span.
 type headFlags uint32
 
 const (
@@ -49,7 +49,7 @@ const (
 	endedAtStart
 )
 
-// traceID is the id of a trace; the zero traceID means no trace.
+// traceID is the id of a trace; zero means none.
 type traceID struct{ high, low uint64 }
 
 // spanKey identifies a span.
@@ -61,7 +61,7 @@ type spanKey struct {
 func (h *head) key() spanKey       { return spanKey{h.trace, h.id} }
 func (h *head) parentKey() spanKey { return spanKey{h.trace, h.parent} }
 
-// isValid reports whether something can refer to the key.
+// isValid reports whether the key can be referred to.
 func (k spanKey) isValid() bool { return k.id != 0 && k.trace != traceID{} }
 
 var headForm = extsort.FormOf[head]()
@@ -76,7 +76,7 @@ func newCollector(b *timeline.Builder, opts readers.Options) *collector {
 
 func at(offset int64) problem.Position { return problem.Position{Event: -1, Offset: offset} }
 
-// span takes an encoded span.
+// span adds an encoded span.
 func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) error {
 	c.head = head{offset: offset, resource: resource, scope: scope, start: timeline.NoTime, end: timeline.NoTime}
 	h := &c.head
@@ -119,13 +119,13 @@ func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) e
 	return c.failed
 }
 
-// unknownField is a field of a message that the format does not know, or that has another type there.
+// unknownField is an unknown field of a message, or one with an unexpected type.
 type unknownField struct {
 	message string
 	number  int
 }
 
-// checkFields counts the fields of a message that the format does not know.
+// checkFields counts the unknown fields of a message.
 func (c *collector) checkFields(name string, m *message, encoded []byte, offset int64) {
 	for r := wire.NewReader(encoded); r.Next(); {
 		if !m.hasTag(r.Tag()) {
@@ -134,7 +134,7 @@ func (c *collector) checkFields(name string, m *message, encoded []byte, offset 
 	}
 }
 
-// maxUnknown bounds the unknown fields that are told apart.
+// maxUnknown limits the unknown fields that are distinguished.
 const maxUnknown = 1000
 
 // countUnknown counts an unknown field, once.
@@ -146,7 +146,7 @@ func (c *collector) countUnknown(message string, number int, offset int64) {
 	}
 }
 
-// nanos returns a time; NoTime for 0, the value of a missing field, and for times out of range.
+// nanos returns a time, or NoTime for 0, the value of a missing field, and for times out of range.
 func nanos(v uint64) timeline.Nanos {
 	if v == 0 || v >= math.MaxInt64 {
 		return timeline.NoTime
@@ -154,8 +154,8 @@ func nanos(v uint64) timeline.Nanos {
 	return timeline.Nanos(v)
 }
 
-// fixTimes completes the times of a span and adds the offset of the options to them. It returns false for a span that has no place
-// in time.
+// fixTimes completes the times of a span and adds the offset of the options. It returns false if the span has no usable
+// time.
 func (c *collector) fixTimes(h *head) bool {
 	switch {
 	case h.start == timeline.NoTime && h.end == timeline.NoTime:
@@ -168,32 +168,32 @@ func (c *collector) fixTimes(h *head) bool {
 		c.log.Add(problem.SpanEndsBeforeStart, at(h.offset), "")
 		h.end, h.flags = h.start, endedAtStart
 	}
-	moved, ok := c.shift(h.start)
+	shifted, ok := c.shift(h.start)
 	if !ok {
 		c.log.Add(problem.EventNegativeTimestamp, at(h.offset), "")
 		return false
 	}
 	if h.end != timeline.NoTime {
-		h.end += moved - h.start
+		h.end += shifted - h.start
 	}
-	h.start = moved
+	h.start = shifted
 	return true
 }
 
 // shift adds the offset of the options to a time; false if the result is out of range.
 func (c *collector) shift(ts timeline.Nanos) (timeline.Nanos, bool) {
-	const latest = math.MaxInt64 / 2 // so that an end stays in range as well: the year 2116
-	by := c.opts.Offset
-	if by == 0 {
+	const latest = math.MaxInt64 / 2 // so that an end also stays in range: the year 2116
+	offset := c.opts.Offset
+	if offset == 0 {
 		return ts, true
 	}
-	if ts > latest || by > latest || by < -latest {
+	if ts > latest || offset > latest || offset < -latest {
 		return 0, false
 	}
-	return ts + by, ts+by >= 0
+	return ts + offset, ts+offset >= 0
 }
 
-// idOfTrace returns the id of a trace; the zero traceID if it does not have 16 bytes.
+// idOfTrace returns the id of a trace, or zero if it does not have 16 bytes.
 func idOfTrace(b []byte) traceID {
 	if len(b) != traceIDSize {
 		return traceID{}
@@ -201,7 +201,7 @@ func idOfTrace(b []byte) traceID {
 	return traceID{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// idOfSpan returns the id of a span; 0 if it does not have 8 bytes.
+// idOfSpan returns the id of a span, or 0 if it does not have 8 bytes.
 func idOfSpan(b []byte) uint64 {
 	if len(b) != spanIDSize {
 		return 0
@@ -209,26 +209,26 @@ func idOfSpan(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// table holds what many spans share, resources or scopes, encoded. Equal ones are one entry. A span refers to it by a number of
-// refs, because what its list shares may come after it. Entry 0 is for spans without one, or for which there was no room.
+// table deduplicates encoded resources or scopes, which many spans share. A span refers to an entry through an index of
+// refs, because the entry may follow the spans of its list. Entry 0 is for spans without one, or beyond the limit.
 type table struct {
 	log     *problem.Log
 	entries []entry
-	refs    []uint32          // the entries to which spans refer
-	ids     map[string]uint32 // refs by what is encoded
+	refs    []uint32          // entries, by reference
+	ids     map[string]uint32 // references by encoded entry
 	size    int
 }
 
 // entry is a resource or scope.
 type entry struct {
 	encoded []byte
-	schemas []string // the URLs of its schemas, mostly one
+	schemas []string // URLs of schemas, usually one
 }
 
 // Limits of a table.
 const (
 	maxTableSize = 32 << 20
-	entryCost    = 128 // of an entry beside its bytes
+	entryCost    = 128 // of an entry without its bytes
 	refCost      = 4
 	maxSchemas   = 16
 )
@@ -237,8 +237,8 @@ func newTable(log *problem.Log) table {
 	return table{log: log, entries: make([]entry, 1), refs: make([]uint32, 1), ids: map[string]uint32{}}
 }
 
-// hasRoom takes room, and counts that there is none.
-func (t *table) hasRoom(size int) bool {
+// reserve accounts for memory; false, which it counts, at the limit.
+func (t *table) reserve(size int) bool {
 	if t.size+size > maxTableSize {
 		t.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
 		return false
@@ -253,10 +253,10 @@ func (t *table) refer(entry int) uint32 {
 	return uint32(len(t.refs) - 1)
 }
 
-// intern returns the reference to the entry of what is encoded; 0 if there is no room for it.
+// intern returns the reference to an encoded entry, or 0 at the limit.
 func (t *table) intern(encoded []byte) uint32 {
 	ref, ok := t.ids[string(encoded)]
-	if !ok && t.hasRoom(len(encoded)+entryCost) {
+	if !ok && t.reserve(len(encoded)+entryCost) {
 		t.entries = append(t.entries, entry{encoded: bytes.Clone(encoded)})
 		ref = t.refer(len(t.entries) - 1)
 		t.ids[string(encoded)] = ref
@@ -264,66 +264,66 @@ func (t *table) intern(encoded []byte) uint32 {
 	return ref
 }
 
-// pending is the entry of a list of spans that is being read: it may come before its spans or after them.
+// pending is the entry of the current list of spans: it may come before or after its spans.
 type pending struct {
-	of        *table
+	table     *table
 	ref       uint32
 	state     pendingState
-	encoded   []byte // of what spans refer to already
+	encoded   []byte // entry that spans already refer to
 	schemaURL string
 }
 
 type pendingState uint8
 
 const (
-	nothingYet pendingState = iota
+	unused     pendingState = iota
 	isKnown                 // the entry was read
-	isPromised              // spans refer to an entry that is not known before the list ends
+	isPromised              // spans refer to an entry that may follow
 )
 
-// use returns the reference for a span.
+// use returns a reference for a span.
 func (p *pending) use() uint32 {
-	if p.state == nothingYet {
+	if p.state == unused {
 		p.state = isPromised
-		if p.of.hasRoom(refCost) {
-			p.ref = p.of.refer(0)
+		if p.table.reserve(refCost) {
+			p.ref = p.table.refer(0)
 		}
 	}
 	return p.ref
 }
 
-// set adds to the entry. Fields of several messages add up, as in protobuf.
+// set adds to the entry. Repeated messages are merged, as in protobuf.
 func (p *pending) set(encoded []byte) error {
 	switch {
-	case p.state == isPromised && p.of.size+len(p.encoded)+len(encoded) > maxTableSize:
-		p.of.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
+	case p.state == isPromised && p.table.size+len(p.encoded)+len(encoded) > maxTableSize:
+		p.table.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
 	case p.state == isPromised:
 		p.encoded = append(p.encoded, encoded...)
 	case p.state == isKnown:
-		p.ref = p.of.intern(slices.Concat(p.of.entries[p.of.refs[p.ref]].encoded, encoded))
+		p.ref = p.table.intern(slices.Concat(p.table.entries[p.table.refs[p.ref]].encoded, encoded))
 	default:
-		p.state, p.ref = isKnown, p.of.intern(encoded)
+		p.state, p.ref = isKnown, p.table.intern(encoded)
 	}
 	return nil
 }
 
-// end notes what comes after the spans: the entry to which they refer, and its schema.
+// end sets what may follow the spans: the entry that they refer to, and its schema.
 func (p *pending) end() {
 	if p.state == isPromised && p.ref != 0 && len(p.encoded)+len(p.schemaURL) > 0 {
-		p.of.refs[p.ref] = p.of.refs[p.of.intern(p.encoded)]
+		p.table.refs[p.ref] = p.table.refs[p.table.intern(p.encoded)]
 	}
-	id := p.of.refs[p.ref]
+	id := p.table.refs[p.ref]
 	if p.schemaURL == "" || id == 0 {
 		return
 	}
-	e := &p.of.entries[id]
-	if len(e.schemas) < maxSchemas && !slices.Contains(e.schemas, p.schemaURL) && p.of.size+len(p.schemaURL) <= maxTableSize {
-		p.of.size += len(p.schemaURL)
+	e := &p.table.entries[id]
+	if len(e.schemas) < maxSchemas && !slices.Contains(e.schemas, p.schemaURL) && p.table.size+len(p.schemaURL) <= maxTableSize {
+		p.table.size += len(p.schemaURL)
 		e.schemas = append(e.schemas, p.schemaURL)
 	}
 }
 
-// setSchema says what schema the entry follows.
+// setSchema sets the schema of the entry.
 func (p *pending) setSchema(url []byte) error {
 	p.schemaURL = string(bytes.ToValidUTF8(url, []byte("\ufffd")))
 	return nil

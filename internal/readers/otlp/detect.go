@@ -11,26 +11,27 @@ import (
 )
 
 const (
-	// detectWithin is how far into an input Detect looks.
+	// detectWithin is the part of an input that Detect reads.
 	detectWithin = 64 << 10
-	// detectFields is how many fields of a message are looked at: an element of it is among the first few. After damage each byte may be where
-	// a message begins.
+	// detectFields limits the fields of a message that are examined: an element of it is among the first few. After
+	// damage every byte may start a message.
 	detectFields = 8
-	// spanFieldsSeen is the same for a span, whose ids may come after its attributes and events.
+	// spanFieldsSeen is the limit for a span, whose ids may come after its attributes and events.
 	spanFieldsSeen = 64
 )
 
-// form is how messages of protobuf follow each other in a file.
+// form is the framing of protobuf messages in a file.
 type form uint8
 
 const (
 	noForm     form = iota
-	formPlain       // one TracesData; several one after the other are one as well
-	formVarint      // each after its length as a varint, as protobuf's libraries write them
-	formFrames      // each after its length as four bytes, the highest first, as the Collector's file exporter writes them; maybe compressed
+	formPlain       // one TracesData; a concatenation of several is also one
+	formVarint      // each after its length as a varint, like protobuf's libraries
+	formFrames      // each after its length as four bytes, big-endian, like the Collector's file exporter; possibly compressed
 )
 
-// Detect reports whether an input that begins with head holds spans of OTLP in protobuf. Its JSON is told by its members.
+// Detect reports whether an input that starts with head contains OTLP spans in protobuf. Its JSON is detected by
+// members.
 func Detect(head []byte) bool { return formOf(head) != noForm }
 
 // formOf finds the form of an input.
@@ -50,21 +51,21 @@ func formOf(head []byte) form {
 	return noForm
 }
 
-// isJSONMessage reports whether a text begins like a message in JSON: with a list of a signal.
+// isJSONMessage reports whether a text starts like a message in JSON: with a list of a signal.
 func isJSONMessage(b []byte) bool {
 	rest, ok := bytes.CutPrefix(b, []byte("{"))
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(`"resource`))
 }
 
-// bounded returns the first bytes of b, at most size.
+// bounded returns up to size bytes of b.
 func bounded(b []byte, size uint64) []byte { return b[:min(uint64(len(b)), size)] }
 
-// answer is a field's evidence about the message that it is in.
+// answer is the evidence of a field about its message.
 type answer uint8
 
 const (
-	no    answer = iota // it is not the one that is looked for
-	maybe               // the next field may tell
+	no    answer = iota // not the expected message
+	maybe               // the next field may decide
 	yes
 )
 
@@ -75,11 +76,11 @@ func yesIf(is bool, otherwise answer) answer {
 	return otherwise
 }
 
-// isMessage reports whether a message, of which b may be only the beginning, is the one that ask looks for: ask answers for its first
-// fields, one after the other.
+// isMessage reports whether a message, possibly truncated, is the expected one according to ask, which examines its
+// first fields one after the other.
 func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) bool {
 	for n := 0; len(b) > 0 && n < fields; n++ {
-		tag, inner, rest, ok := cutField(b)
+		tag, inner, rest, ok := nextField(b)
 		if !ok {
 			return false
 		}
@@ -91,8 +92,8 @@ func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) 
 	return false
 }
 
-// isTraces reports whether a message is TracesData with something in it that no other kind of file has there: an attribute of a
-// resource, a scope or a span. The fields of a message have no order: the Collector writes the last ones first.
+// isTraces reports whether a message is TracesData with something that no other kind of file has there: an attribute of
+// a resource, a scope or a span. The fields of a message have no order: the Collector writes the last ones first.
 func isTraces(b []byte) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		if tag != wire.Tag(tracesResourceSpans, wire.Len) {
@@ -102,7 +103,8 @@ func isTraces(b []byte) bool {
 	})
 }
 
-// isResourceSpans reports whether a message begins like ResourceSpans: with a resource that has an attribute, or with a span.
+// isResourceSpans reports whether a message starts like ResourceSpans: with a resource that has an attribute, or with a
+// span.
 func isResourceSpans(b []byte) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		switch tag {
@@ -117,7 +119,7 @@ func isResourceSpans(b []byte) bool {
 	})
 }
 
-// isScopeSpans reports whether a message begins like ScopeSpans, with a span among its first fields.
+// isScopeSpans reports whether a message starts like ScopeSpans, with a span among its first fields.
 func isScopeSpans(b []byte) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		switch tag {
@@ -130,14 +132,14 @@ func isScopeSpans(b []byte) bool {
 	})
 }
 
-// looksLikeSpan reports whether a message begins like a span: with fields that spans have, or may have in a later version of the schema,
-// and among them the id of a trace, or an attribute.
+// looksLikeSpan reports whether a message starts like a span: with fields of spans, of this or a later version of the
+// schema, including the id of a trace or an attribute.
 func looksLikeSpan(b []byte) bool {
 	found := false
 	withID := isMessage(b, spanFieldsSeen, func(tag uint32, inner []byte) answer {
 		switch {
 		case tag == wire.Tag(spanTraceID, wire.Len):
-			found = false // the id tells
+			found = false // the id decides
 			return yesIf(len(inner) == traceIDSize, no)
 		case !spanMessage.hasTag(tag) && tag>>3 <= spanFlags:
 			found = false
@@ -152,7 +154,8 @@ func looksLikeSpan(b []byte) bool {
 	return withID || found
 }
 
-// isAttributed reports whether a message has an attribute among its first fields. number is the field number of its list of attributes.
+// isAttributed reports whether the first fields of a message include an attribute. number is the field number of its
+// attributes.
 func isAttributed(b []byte, number int) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		if tag != wire.Tag(number, wire.Len) {
@@ -162,7 +165,7 @@ func isAttributed(b []byte, number int) bool {
 	})
 }
 
-// isKeyValue reports whether a message begins like an attribute: with a text and a value.
+// isKeyValue reports whether a message starts like an attribute: with a text and a value.
 func isKeyValue(b []byte) bool {
 	return isMessage(b, 2, func(tag uint32, inner []byte) answer {
 		switch tag {
@@ -177,9 +180,9 @@ func isKeyValue(b []byte) bool {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// cutField returns the tag and the content of the first field of a message, and what comes after it. Only a field with a length has
-// content. Of a field that goes on after the end of b it returns what there is.
-func cutField(b []byte) (tag uint32, inner, rest []byte, ok bool) {
+// nextField returns the tag and the content of the first field of a message, and the rest of the message. Only a field
+// with a length has content, which is truncated at the end of b.
+func nextField(b []byte) (tag uint32, inner, rest []byte, ok bool) {
 	long, n := binary.Uvarint(b)
 	if n <= 0 || long>>3 == 0 || long>>3 > wire.MaxField {
 		return 0, nil, nil, false

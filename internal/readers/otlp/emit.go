@@ -6,54 +6,56 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// emitter adds the spans to the timeline, in the order of their starts.
+// emitter adds spans to the timeline in the order of their starts.
 type emitter struct {
 	*collector
 	ctx   context.Context
 	hosts hosts
 	join  *joiner
 
-	group  []waiting // the spans of one start
-	buf    []byte    // of their payloads
-	spans  uint32    // number of spans so far
-	events uint32    // index of the next event
-	read   []scope   // by entry, as far as they were needed
+	group      []groupedSpan // the spans with the current start
+	buf        []byte        // their payloads
+	spans      uint32        // number of spans so far
+	events     uint32        // index of the next event
+	scopeCache []scope       // by entry, filled on demand
 
 	rows      map[timeline.TrackID]*rows // by process or thread
-	onThreads map[processSpan]*rows      // by spans that are open
+	onThreads map[processSpan]*rows      // by open span
 
 	requests requests
-	failed   []byte // scratch, a name
+	failed   []byte // scratch for a name
 
 	args encoder
 	out  timeline.Event
 }
 
-// waiting is a span among those that start together. Its payload is in emitter.buf.
-type waiting struct {
+// groupedSpan is a span in a group with one start. Its payload is in emitter.buf.
+type groupedSpan struct {
 	head
 	from, to int
 }
 
-// maxGroup and maxGroupSize bound the spans of one start that are put in order together, and their bytes; of more, parents may be placed
-// after their children, and arrows lead to them.
+// maxGroup and maxGroupSize limit the spans with one start that are sorted together, and their bytes; beyond them,
+// parents may be placed after their children, with arrows from the children.
 const (
 	maxGroup     = 1 << 14
 	maxGroupSize = 16 << 20
 )
 
-// emit adds all spans that were collected.
+// emit adds all spans of the collector.
 func emit(ctx context.Context, c *collector) (err error) {
-	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), rows: map[timeline.TrackID]*rows{}, onThreads: map[processSpan]*rows{}}
+	e := &emitter{collector: c, ctx: ctx, rows: map[timeline.TrackID]*rows{}, onThreads: map[processSpan]*rows{}}
+	e.join = &joiner{c: c, mentions: extsort.New(mentionOrder, c.opts.Budget(8), c.opts.TempDir)}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.Args, names: map[string]timeline.KeyID{}}
 	e.hosts, e.requests = newHosts(c), newRequests()
-	e.read = make([]scope, len(c.scopes.entries))
+	e.scopeCache = make([]scope, len(c.scopes.entries))
 	if err := c.spans.Each(e.add); err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func emit(ctx context.Context, c *collector) (err error) {
 	return e.join.run(ctx)
 }
 
-// add takes the next span. Spans of one start are handled together.
+// add adds the next span. Spans with one start are processed together.
 func (e *emitter) add(h *head, payload []byte) error {
 	if n := len(e.group); n > 0 && (e.group[0].start != h.start || n == maxGroup || len(e.buf) > maxGroupSize) {
 		if err := e.flush(); err != nil {
@@ -72,13 +74,14 @@ func (e *emitter) add(h *head, payload []byte) error {
 	}
 	from := len(e.buf)
 	e.buf = append(e.buf, payload...)
-	w := waiting{*h, from, len(e.buf)}
+	w := groupedSpan{*h, from, len(e.buf)}
 	w.resource, w.scope = e.resources.refs[h.resource], e.scopes.refs[h.scope]
 	e.group = append(e.group, w)
 	return nil
 }
 
-// flush adds the spans of one start: parents, and spans to which links refer, before those that refer to them, and then the longest first.
+// flush adds the spans with one start: spans before those that refer to them as parents or links, otherwise the longest
+// first.
 func (e *emitter) flush() error {
 	if e.ctx.Err() != nil {
 		return e.ctx.Err()
@@ -99,7 +102,7 @@ func (e *emitter) flush() error {
 	return nil
 }
 
-// maxKept bounds the buffer of payloads that is kept for the next group.
+// maxKept limits the buffer of payloads that is reused for the next group.
 const maxKept = 1 << 20
 
 func (h *head) endOrEndless() timeline.Nanos {
@@ -109,10 +112,10 @@ func (h *head) endOrEndless() timeline.Nanos {
 	return h.end
 }
 
-// sortGroup puts spans of one start in order: what comes first in the timeline is where an arrow between two of them leads from, so those to
-// which others refer come first. Else the longest do.
+// sortGroup sorts spans with one start: arrows lead from earlier to later events, so spans that others refer to come
+// first. Otherwise the longest come first.
 func (e *emitter) sortGroup() {
-	slices.SortStableFunc(e.group, func(a, b waiting) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
+	slices.SortStableFunc(e.group, func(a, b groupedSpan) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
 	byKey := make(map[spanKey]int, len(e.group))
 	for i := range e.group {
 		if key := e.group[i].key(); key.isValid() {
@@ -124,17 +127,17 @@ func (e *emitter) sortGroup() {
 		o.causes[i] = e.causes(&e.group[i], byKey)
 	}
 	for i := range e.group {
-		o.place(i)
+		o.add(i)
 	}
-	sorted := make([]waiting, 0, len(e.group))
+	sorted := make([]groupedSpan, 0, len(e.group))
 	for _, i := range o.order {
 		sorted = append(sorted, e.group[i])
 	}
 	copy(e.group, sorted)
 }
 
-// causes returns the spans of a group to which a span refers: the parent, and the spans of its links.
-func (e *emitter) causes(w *waiting, byKey map[spanKey]int) (found []int) {
+// causes returns the spans of the group that a span refers to: its parent, and the spans of its links.
+func (e *emitter) causes(w *groupedSpan, byKey map[spanKey]int) (found []int) {
 	add := func(key spanKey) {
 		if i, ok := byKey[key]; ok {
 			found = append(found, i)
@@ -151,16 +154,16 @@ func (e *emitter) causes(w *waiting, byKey map[spanKey]int) (found []int) {
 	return found
 }
 
-// ordering puts things after their causes and changes nothing else. In a circle, some cause comes later.
+// ordering is a stable order of items after their causes. In a cycle, some cause comes later.
 type ordering struct {
 	causes [][]int
 	seen   []bool
-	stack  []int // each is a cause of the one before
+	stack  []int // each item is a cause of the one before
 	order  []int
 }
 
-// place appends a thing to the order, after its causes.
-func (o *ordering) place(i int) {
+// add appends an item to the order, after its causes.
+func (o *ordering) add(i int) {
 	if o.seen[i] {
 		return
 	}
@@ -168,20 +171,20 @@ func (o *ordering) place(i int) {
 	o.stack = append(o.stack[:0], i)
 	for len(o.stack) > 0 {
 		top := o.stack[len(o.stack)-1]
-		left := o.causes[top]
-		if len(left) == 0 {
+		causes := o.causes[top]
+		if len(causes) == 0 {
 			o.order, o.stack = append(o.order, top), o.stack[:len(o.stack)-1]
 			continue
 		}
-		o.causes[top] = left[1:]
-		if cause := left[0]; !o.seen[cause] {
+		o.causes[top] = causes[1:]
+		if cause := causes[0]; !o.seen[cause] {
 			o.seen[cause] = true
 			o.stack = append(o.stack, cause)
 		}
 	}
 }
 
-// span adds a span with its events, and notes what it refers to.
+// span adds a span with its events, and records its references.
 func (e *emitter) span(h *head, encoded []byte) error {
 	e.args.at = at(h.offset)
 	fields := readSpan(encoded)
@@ -196,7 +199,7 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	scope := e.scope(h.scope)
 	e.args.request = nil
 	if e.requests.begins(h, fields.kind) {
-		e.args.request = e.requests.nameOf(e.hosts.of[h.resource].name(), &fields)
+		e.args.request = e.requests.nameOf(e.hosts.identities[h.resource].name(), &fields)
 	}
 	e.out.Category, e.out.Args = scope.name, e.args.span(&fields, h, scope, e.resourceOf(h))
 	event := e.events
@@ -230,7 +233,7 @@ func (e *emitter) emit(offset int64) error {
 	return e.b.Add(&e.out)
 }
 
-// mention notes a span and what it refers to, for the joiner.
+// mention records a span and its references for the joiner.
 func (e *emitter) mention(h *head, fields *spanFields, m mention, nested bool) error {
 	var err error
 	add := func(key spanKey, kind mentionKind) {
@@ -287,8 +290,8 @@ func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID
 	return nil
 }
 
-// rowsOf returns the tracks of a span: of its thread, if it names one, or of a thread on which its parent runs if it ends no later,
-// or of its process.
+// rowsOf returns the tracks for a span: of the thread that it names; otherwise of the thread of its parent, if that is
+// running and ends no earlier; otherwise of its process.
 func (e *emitter) rowsOf(process timeline.TrackID, h *head, fields *spanFields) *rows {
 	parent := process
 	if key, ok := fields.thread.key(); ok {

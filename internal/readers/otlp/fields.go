@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// spanFields are the fields of a span that its head lacks. Where repeating a field has no meaning, the last one counts.
+// spanFields are the fields of a span that are not in its head. The last of repeated fields counts.
 type spanFields struct {
 	encoded []byte
 
@@ -24,20 +24,20 @@ type spanFields struct {
 	numLinks                      int
 }
 
-// threadFields are what the attributes thread.id and thread.name say.
+// threadFields are the attributes thread.id and thread.name.
 type threadFields struct {
 	id    int64
 	hasID bool
 	name  []byte
 }
 
-// key returns the id of the thread; false if the span names none.
+// key returns the id of the thread; false without one.
 func (t *threadFields) key() (timeline.ThreadKey, bool) {
 	switch {
 	case t.hasID && t.id != 0:
 		return timeline.ThreadKey{Num: t.id}, true
 	case t.hasID:
-		return timeline.ThreadKey{Text: "0", IsNumber: true}, true // not the main thread, which has the number of the process
+		return timeline.ThreadKey{Text: "0", IsNumber: true}, true // not the main thread, which has the pid
 	case len(t.name) > 0:
 		return timeline.ThreadKey{Text: string(validText(t.name))}, true
 	}
@@ -91,7 +91,7 @@ func (f *spanFields) status(encoded []byte) {
 	}
 }
 
-// links returns a Reader of the span for its links; it gives other fields as well.
+// links returns a Reader for the links of the span, which also returns other fields.
 func (f *spanFields) links() *wire.Reader {
 	r := wire.NewReader(f.encoded)
 	if f.numLinks == 0 {
@@ -100,7 +100,7 @@ func (f *spanFields) links() *wire.Reader {
 	return &r
 }
 
-// attribute notes an attribute that names a thread.
+// attribute reads an attribute that identifies a thread.
 func (t *threadFields) attribute(encoded []byte) {
 	key, value := readKeyValue(encoded)
 	switch string(key) {
@@ -133,7 +133,7 @@ func readKeyValue(encoded []byte) (key, value []byte) {
 	return key, value
 }
 
-// textOf returns the text that an AnyValue is; nil if it is anything else.
+// textOf returns the text in an AnyValue; nil for any other value.
 func textOf(value []byte) (text []byte) {
 	for r := wire.NewReader(value); r.Next(); {
 		if r.Tag() == wire.Tag(valueString, wire.Len) {
@@ -166,7 +166,7 @@ func readEvent(encoded []byte) event {
 	return ev
 }
 
-// linkKey returns the span that a link leads to.
+// linkKey returns the span that a link refers to.
 func linkKey(encoded []byte) (key spanKey) {
 	for r := wire.NewReader(encoded); r.Next(); {
 		switch r.Tag() {

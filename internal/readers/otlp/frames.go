@@ -14,19 +14,19 @@ import (
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
-// frameReader reads messages that follow their lengths: protobuf or JSON, each compressed with zstd or not (section 1).
+// frameReader reads length-prefixed messages: protobuf or JSON, optionally compressed with zstd (section 1).
 type frameReader struct {
 	*protoReader // of the file
-	unzstd       *zstd.Decoder
-	inner        *bufio.Reader // of the content of a message
+	zstd         *zstd.Decoder
+	inner        *bufio.Reader // content of a message
 	json         *jsonReader
 }
 
 func readFrames(in *bufio.Reader, form form, c *collector) error {
 	f := &frameReader{protoReader: newProtoReader(in, c)}
 	defer func() {
-		if f.unzstd != nil {
-			f.unzstd.Close()
+		if f.zstd != nil {
+			f.zstd.Close()
 		}
 	}()
 	for {
@@ -46,17 +46,17 @@ func readFrames(in *bufio.Reader, form form, c *collector) error {
 	}
 }
 
-// isPacked reports whether the next message, of the given size, is anything else than protobuf as it is.
+// isPacked reports whether the next message, of the given size, is anything but uncompressed protobuf.
 func (f *frameReader) isPacked(size int64) bool {
 	head, _ := f.in.Peek(int(min(size, headSize)))
 	return unpack.IsZstd(head) || isJSON(head)
 }
 
-// headSize is how much of a message tells what it is: there may be white space before JSON.
+// headSize is the number of bytes that identify a message: JSON may have leading white space.
 const headSize = 16
 
-// isJSON reports whether a message begins as an object of JSON does. The brace alone does not say so: "\n{" is also how a message of protobuf
-// begins whose first field is 123 bytes long.
+// isJSON reports whether a message starts like a JSON object. The brace alone is not enough: "\n{" also starts a
+// protobuf message whose first field has 123 bytes.
 func isJSON(head []byte) bool {
 	if firstByte(head) != '{' {
 		return false
@@ -66,31 +66,31 @@ func isJSON(head []byte) bool {
 	return len(inside) == 0 || inside[0] == '}' || inside[0] == '"' && (len(inside) == 1 || inside[1] > ' ')
 }
 
-// packed reads a message that is compressed, or JSON. Damage inside costs the rest of the message; its position is the message's.
+// packed reads a compressed or JSON message. Damage in it loses the rest of the message; its position is the message's.
 func (f *frameReader) packed(offset, size int64) error {
-	m := &packedMessage{from: f.protoReader, left: size}
+	m := &packedMessage{from: f.protoReader, remaining: size}
 	err := f.content(m, offset)
 	switch {
 	case m.failed != nil:
 		return m.failed
 	case f.c.failed != nil:
 		return f.c.failed
-	case m.cut:
-		return errCut
+	case m.truncated:
+		return errTruncated
 	case err != nil:
 		f.c.log.Add(problem.OTLPMessageMalformed, at(offset), err.Error())
 	}
-	return f.skip(m.left)
+	return f.skip(m.remaining)
 }
 
-// content reads what is in a message.
+// content reads the content of a message.
 func (f *frameReader) content(m *packedMessage, offset int64) error {
 	var in io.Reader = m
-	if head, _ := f.in.Peek(int(min(m.left, 4))); unpack.IsZstd(head) {
+	if head, _ := f.in.Peek(int(min(m.remaining, 4))); unpack.IsZstd(head) {
 		if err := f.decompress(m); err != nil {
 			return err
 		}
-		in = f.unzstd
+		in = f.zstd
 	}
 	if f.inner == nil {
 		f.inner = bufio.NewReaderSize(nil, detectWithin)
@@ -102,7 +102,7 @@ func (f *frameReader) content(m *packedMessage, offset int64) error {
 	}
 	if !isJSON(head) {
 		inner := newProtoReader(f.inner, f.c)
-		inner.around = offset
+		inner.container = offset
 		return inner.traces(math.MaxInt64)
 	}
 	if f.json == nil {
@@ -113,12 +113,12 @@ func (f *frameReader) content(m *packedMessage, offset int64) error {
 	return f.json.document()
 }
 
-// decompress makes the decoder read a message.
+// decompress resets the decoder to a message.
 func (f *frameReader) decompress(m *packedMessage) (err error) {
-	if f.unzstd == nil {
-		f.unzstd, err = unpack.NewZstd(m)
+	if f.zstd == nil {
+		f.zstd, err = unpack.NewZstd(m)
 	} else {
-		err = f.unzstd.Reset(m)
+		err = f.zstd.Reset(m)
 	}
 	if err != nil {
 		return fmt.Errorf("zstd: %w", err)
@@ -126,25 +126,25 @@ func (f *frameReader) decompress(m *packedMessage) (err error) {
 	return nil
 }
 
-// packedMessage is the rest of a message in the file.
+// packedMessage reads the rest of a message in the file.
 type packedMessage struct {
-	from   *protoReader
-	left   int64
-	cut    bool  // the file ends in it
-	failed error // of the file
+	from      *protoReader
+	remaining int64
+	truncated bool  // the file ends in the message
+	failed    error // of the file
 }
 
 // Read reads from the message.
 func (m *packedMessage) Read(p []byte) (int, error) {
-	if m.left == 0 {
+	if m.remaining == 0 {
 		return 0, io.EOF
 	}
-	n, err := m.from.in.Read(p[:min(int64(len(p)), m.left)])
+	n, err := m.from.in.Read(p[:min(int64(len(p)), m.remaining)])
 	m.from.at += int64(n)
-	m.left -= int64(n)
+	m.remaining -= int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
-		m.cut = true
+		m.truncated = true
 	case err != nil:
 		m.failed = err
 	}

@@ -20,12 +20,12 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// frame prepends the length of a message to it, as the Collector's file exporter does.
+// frame prepends the length of a message, like the Collector's file exporter.
 func frame(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }
 
-// compress is what the file exporter does with compression: zstd.
+// compress is the file exporter's compression: zstd.
 func compress(tb testing.TB, message []byte) []byte {
 	tb.Helper()
 	enc, err := zstd.NewWriter(nil)
@@ -36,7 +36,7 @@ func compress(tb testing.TB, message []byte) []byte {
 	return enc.EncodeAll(message, nil)
 }
 
-// The same spans in all forms of the file exporter are read as the same: JSON or protobuf, compressed or not.
+// All forms of the file exporter give the same result: JSON or protobuf, compressed or not.
 func TestFileExporter(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		want := withoutPlaces(suite.Dump(t, strings.NewReader(c.Input+"\n"+c.Input), suite.Options(t, c)))
@@ -62,13 +62,14 @@ func TestFileExporter(t *testing.T) {
 	}
 }
 
-// one returns a message of one span, in JSON.
+// one returns a message with one span, in JSON.
 func one(name string) []byte {
 	return fmt.Appendf(nil, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000a1",`+
 		`"name":%q,"startTimeUnixNano":"100","endTimeUnixNano":"200"}]}]}]}`, name)
 }
 
-// A damaged message costs none of those after it, and is counted at its place. A file that ends in a message is as well.
+// A damaged message loses none of those after it, and is counted at its position. So is the end of a file inside a
+// message.
 func TestDamagedFrames(t *testing.T) {
 	good, bad := frame(compress(t, one("good"))), frame(compress(t, one("bad")))
 	flipped := bytes.Clone(bad)
@@ -132,7 +133,7 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Metrics and logs stand in messages of the shape that spans have. Their files are not traces; among spans they are counted.
+// Metrics and logs are in messages with the shape of spans. Their files are not traces; among spans they are counted.
 func TestOtherSignals(t *testing.T) {
 	metric := wire.AppendBytes(wire.AppendString(wire.AppendString(nil, 1, "http.requests.ok"), 2, "all requests"), 7, wire.AppendUint(nil, 2, 1))
 	record := wire.AppendString(wire.AppendUint(wire.AppendFixed64(nil, 1, 100), 2, 9), 3, "info")
@@ -155,7 +156,7 @@ func TestOtherSignals(t *testing.T) {
 	}
 }
 
-// What interfaces wrap traces in comes once: objects of the same name in it, which may nest without end, are unknown members.
+// Wrappers of traces by APIs are read once: nested objects with their names, to any depth, are unknown members.
 func TestWrappedTraces(t *testing.T) {
 	for _, name := range []string{"trace", "result"} {
 		wrap := func(n int, in string) string {
@@ -174,7 +175,7 @@ func TestWrappedTraces(t *testing.T) {
 	}
 }
 
-// Fields that the schema does not have are counted wherever they are, each once; so are those with another type.
+// Unknown fields are counted wherever they are, each once; so are fields with another type.
 func TestUnknownFields(t *testing.T) {
 	later := wire.AppendString(nil, 200, "of a later version")
 	span := fuzzSpan()
@@ -195,7 +196,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// A message of protobuf that begins like white space and a brace is not JSON: its first field is 123 bytes long.
+// A protobuf message that starts like white space and a brace is not JSON: its first field is 123 bytes long.
 func TestProtobufLikeJSON(t *testing.T) {
 	attribute := wire.AppendBytes(wire.AppendString(nil, keyValueKey, "k"), keyValueValue, wire.AppendString(nil, 1, "v"))
 	span := wire.AppendString(wire.AppendString(nil, spanTraceID, "0123456789abcdef"), spanSpanID, "01234567")
@@ -243,10 +244,10 @@ func spanNames(t *testing.T, in io.Reader) (names []string) {
 	return names
 }
 
-// Damage inside a message costs the rest of it, wherever it is, and nothing of the next one.
+// Damage inside a message loses the rest of it, wherever it is, and nothing of the next one.
 func TestDamageEndsItsMessage(t *testing.T) {
 	first, second := threeSpans("a"), threeSpans("b")
-	whole := strings.Index(first, `"a1"`) // what is before has the first span
+	whole := strings.Index(first, `"a1"`) // the part before has the first span
 	for at := strings.Index(first, `"a0"`); at < len(first); at++ {
 		input := first[:at] + "\x01" + first[at+1:] + "\n" + second
 		names := spanNames(t, strings.NewReader(input))

@@ -10,19 +10,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// mention is a span, or a reference to one, under the key of the span.
+// mention is a span, or a reference to one, sorted by the span's key.
 type mention struct {
 	spanKey
 	kind    mentionKind
-	event   uint32 // of the span that it is, or that refers
+	event   uint32 // of the span, or of the referring one
 	track   timeline.TrackID
 	process timeline.TrackID
-	linked  bool // of a parent: emitter.link has said so
+	linked  bool // for a parent: emitter.link added a link
 	ts      timeline.Nanos
 	offset  int64
 }
 
-// mentionKind says what a mention is. Spans come before the references to them.
+// mentionKind is the kind of a mention. Spans come before the references to them.
 type mentionKind uint32
 
 const (
@@ -38,11 +38,11 @@ var mentionOrder = extsort.Order[mention]{
 			cmp.Compare(a.kind, b.kind), cmp.Compare(a.event, b.event),
 		)
 	},
-	// Ids of spans differ more than ids of traces. They are random in all bits, of which a few leave room for a place in the order.
+	// Ids of spans differ more than ids of traces. All their bits are random, so a part is enough.
 	Key: func(m *mention) uint64 { return m.id >> 28 },
 }
 
-// joiner finds the spans that others refer to, and draws arrows.
+// joiner resolves references to spans and adds arrows.
 type joiner struct {
 	c        *collector
 	mentions *extsort.Sorter[mention]
@@ -52,14 +52,10 @@ type joiner struct {
 	out   timeline.FlowEvent
 }
 
-// maxTwins bounds the spans with one key that are remembered.
-const maxTwins = 64
+// maxPerKey limits the stored spans with one key.
+const maxPerKey = 64
 
-func newJoiner(c *collector) *joiner {
-	return &joiner{c: c, mentions: extsort.New(mentionOrder, c.opts.Budget(8), c.opts.TempDir)}
-}
-
-// run draws the arrows to all that refers to another span.
+// run adds the arrows for all references.
 func (j *joiner) run(ctx context.Context) error {
 	var m mention
 	for n := 0; ; n++ {
@@ -84,17 +80,17 @@ func (j *joiner) run(ctx context.Context) error {
 	}
 }
 
-// span remembers a span for the references to it.
+// span stores a span for the references to it.
 func (j *joiner) span(m *mention) {
 	if len(j.spans) > 0 {
 		j.c.log.Add(problem.SpanIDDuplicate, at(m.offset), "")
 	}
-	if len(j.spans) < maxTwins {
+	if len(j.spans) < maxPerKey {
 		j.spans = append(j.spans, *m)
 	}
 }
 
-// refer draws the arrow from the span that m refers to.
+// refer adds the arrow for a reference.
 func (j *joiner) refer(m *mention) error {
 	if to := j.find(m); to != nil {
 		return j.arrow(to, m)
@@ -102,8 +98,8 @@ func (j *joiner) refer(m *mention) error {
 	return j.outside(m)
 }
 
-// find returns the span that m refers to: the first with its key in the process of m, otherwise the first, but never m itself; nil
-// if there is no other.
+// find returns the span that m refers to: the first with its key in the process of m, otherwise the first, but never m
+// itself; may be nil.
 func (j *joiner) find(m *mention) (found *mention) {
 	for i := range j.spans {
 		s := &j.spans[i]
@@ -118,7 +114,7 @@ func (j *joiner) find(m *mention) (found *mention) {
 	return found
 }
 
-// arrow draws an arrow between two spans. Perfetto's arrows lead from what begins first to what begins later.
+// arrow adds an arrow between two spans. Perfetto's arrows point forward in time.
 func (j *joiner) arrow(from, to *mention) error {
 	if to.ts < from.ts || to.ts == from.ts && to.event < from.event {
 		j.c.log.Add(problem.FlowBackwards, at(to.offset), "")

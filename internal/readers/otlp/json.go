@@ -12,13 +12,13 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// jsonReader reads documents of OTLP's JSON: one, several one after the other as in JSON lines, or an array of them.
+// jsonReader reads OTLP JSON documents: one, several in sequence as in JSON lines, or an array of them.
 type jsonReader struct {
 	*jsondoc.Reader
 	c   *collector
 	out transcoder
 
-	other string // the list of another signal, the first one
+	other string // the first list of another signal
 }
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
@@ -28,7 +28,7 @@ func newJSONReader(in io.Reader, c *collector) *jsonReader {
 	return r
 }
 
-// readJSON reads an input that is JSON, message by message.
+// readJSON reads a JSON input message by message.
 func readJSON(in *bufio.Reader, c *collector) error {
 	m := newMessages(in)
 	r := newJSONReader(m, c)
@@ -38,14 +38,14 @@ func readJSON(in *bufio.Reader, c *collector) error {
 			r.Restart()
 		}
 		err := r.document()
-		if errors.Is(err, errNoObject) && r.Trailing() == nil && m.found {
-			continue // the input begins inside of a message
+		if errors.Is(err, errNoObject) && r.Trailing() == nil && m.atBorder {
+			continue // the input starts inside a message
 		}
 		if err != nil && err != jsondoc.ErrEnded {
 			return err
 		}
 	}
-	if !c.any {
+	if !c.hasSpans {
 		err := r.Malformed()
 		if err == nil && r.other != "" {
 			err = fmt.Errorf("%w, only %s; weft converts traces only", ErrNoSpans, r.other)
@@ -55,10 +55,10 @@ func readJSON(in *bufio.Reader, c *collector) error {
 	return nil
 }
 
-// errNoObject is the error for a document that is neither an object nor an array.
-var errNoObject = errors.New("no OTLP traces")
+// errNoObject reports a document that is neither an object nor an array.
+var errNoObject = errors.New("not OTLP traces")
 
-// document reads a message, or several that are not told apart before they are read, up to the end of the scanner's input.
+// document reads a message, or several that were not separated, up to the end of the scanner's input.
 func (r *jsonReader) document() error {
 	c, err := r.Begin()
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *jsonReader) object(first byte, read func() error) error {
 	return r.Skip()
 }
 
-// list reads the elements of a list, which are objects; anything else than a list is skipped.
+// list reads a list of objects; it skips any other value.
 func (r *jsonReader) list(first byte, read func() error) error {
 	switch first {
 	case '[':
@@ -106,7 +106,8 @@ func (r *jsonReader) list(first byte, read func() error) error {
 	return r.Skip()
 }
 
-// traces reads an object with resourceSpans. Tempo also has them in an object trace, Jaeger in an object result, and neither deeper.
+// traces reads an object with resourceSpans. Tempo may nest it in an object trace, Jaeger in an object result; neither
+// nests deeper.
 func (r *jsonReader) traces() error {
 	return r.Members(func(key []byte, c byte) error {
 		if name := string(key); c == '{' && (name == "trace" || name == "result") {
@@ -120,7 +121,7 @@ func (r *jsonReader) traces() error {
 func (r *jsonReader) tracesMember(key []byte, c byte) error {
 	switch string(key) {
 	case "resourceSpans", "resource_spans", "batches":
-		r.c.any = true
+		r.c.hasSpans = true
 		return r.list(c, r.resourceSpans)
 	case "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles":
 		r.Log.Add(problem.OTLPSignalSkipped, r.Position(), string(key))
@@ -130,7 +131,7 @@ func (r *jsonReader) tracesMember(key []byte, c byte) error {
 	return r.skipUnknown(key)
 }
 
-// skipUnknown reads over a member that the format does not know.
+// skipUnknown counts and skips an unknown member.
 func (r *jsonReader) skipUnknown(key []byte) error {
 	r.Unknown(key, r.Position())
 	return r.Skip()
@@ -138,7 +139,7 @@ func (r *jsonReader) skipUnknown(key []byte) error {
 
 // resourceSpans reads the spans of a resource.
 func (r *jsonReader) resourceSpans() error {
-	res := &pending{of: &r.c.resources}
+	res := &pending{table: &r.c.resources}
 	defer res.end()
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
@@ -155,7 +156,7 @@ func (r *jsonReader) resourceSpans() error {
 
 // scopeSpans reads the spans of a scope.
 func (r *jsonReader) scopeSpans(res *pending) error {
-	scope := &pending{of: &r.c.scopes}
+	scope := &pending{table: &r.c.scopes}
 	defer scope.end()
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
@@ -181,14 +182,14 @@ func (r *jsonReader) schemaURL(p *pending) error {
 	return p.setSchema(text)
 }
 
-// message reads an object as a message; anything else is skipped.
+// message reads an object as a message; it skips any other value.
 func (r *jsonReader) message(first byte, m *message, take func(encoded []byte) error) error {
 	switch first {
 	case '{':
 		return r.unit(m, take)
 	case 'n': // null
 	default:
-		r.Log.Add(problem.OTLPValueInvalid, r.Position(), "no object")
+		r.Log.Add(problem.OTLPValueInvalid, r.Position(), "not an object")
 	}
 	return r.Skip()
 }
@@ -212,9 +213,9 @@ func (r *jsonReader) transcode(m *message) error {
 	})
 }
 
-// countFindings counts what was wrong in the last unit.
+// countFindings counts the problems of the last unit.
 func (r *jsonReader) countFindings(at problem.Position) {
-	for _, f := range r.out.found {
+	for _, f := range r.out.findings {
 		if f.kind == problem.EventUnknownMember {
 			r.Unknown([]byte(f.detail), at)
 			continue

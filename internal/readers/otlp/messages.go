@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// messages reads a file of JSON message by message: each goes on up to the next line that begins an object where no JSON has one, or
-// that is a message itself. A message that is damaged or cut then costs none of the next lines (section 6).
+// messages splits a JSON file into messages. A message extends to the next line that starts an object where JSON cannot
+// have one, or that is itself a message. A damaged or truncated message thus loses none of the following lines (section
+// 6).
 type messages struct {
-	in    *bufio.Reader
-	at    int64 // offset of the next byte
-	last  byte  // the last byte of the message that is not white space; 0: there is none
-	clear int   // bytes in the buffer of in that belong to the message
-	found bool  // the next message comes after them
-	array bool  // the file is an array of messages, which are read as one
+	in        *bufio.Reader
+	at        int64 // offset of the next byte
+	last      byte  // the last byte of the message except white space; 0: none
+	available int   // bytes of the message in the buffer of in
+	atBorder  bool  // the next message follows these bytes
+	array     bool  // the file is an array of messages, read as one
 }
 
 func newMessages(in *bufio.Reader) *messages {
@@ -30,29 +31,29 @@ const (
 
 // Read reads from the current message. It returns io.EOF at its end.
 func (m *messages) Read(p []byte) (n int, err error) {
-	if m.clear == 0 {
-		if m.found {
+	if m.available == 0 {
+		if m.atBorder {
 			return 0, io.EOF
 		}
 		text, err := m.in.Peek(m.in.Size())
 		if len(text) == 0 {
 			return 0, err
 		}
-		if m.clear, m.found = m.border(text); m.found {
+		if m.available, m.atBorder = m.border(text); m.atBorder {
 			return m.Read(p)
 		}
 		if err == nil {
-			m.clear-- // the line may end with the buffer
+			m.available-- // the line may end with the buffer
 		}
 	}
-	n, err = m.in.Read(p[:min(len(p), m.clear)])
+	n, err = m.in.Read(p[:min(len(p), m.available)])
 	m.at += int64(n)
-	m.clear -= n
+	m.available -= n
 	m.last = lastByte(p[:n], m.last)
 	return n, err
 }
 
-// border returns where in text the next message begins; the length of text if it is not in text.
+// border returns the index in text of the next message, or the length of text.
 func (m *messages) border(text []byte) (at int, found bool) {
 	for {
 		i := bytes.Index(text[at:], []byte("\n{"))
@@ -68,7 +69,7 @@ func (m *messages) border(text []byte) (at int, found bool) {
 	}
 }
 
-// lastByte returns the last byte of a text that is not white space; before, if there is none.
+// lastByte returns the last byte of a text except white space, or before.
 func lastByte(text []byte, before byte) byte {
 	if text = bytes.TrimRight(text, whiteSpace); len(text) > 0 {
 		return text[len(text)-1]
@@ -76,14 +77,14 @@ func lastByte(text []byte, before byte) byte {
 	return before
 }
 
-// next goes to the next message; false if there is none. The current one must have been read to its end.
+// next moves to the next message; false without one. The current one must have been read completely.
 func (m *messages) next() bool {
-	found := m.found
-	m.found, m.last = false, 0
+	found := m.atBorder
+	m.atBorder, m.last = false, 0
 	return found
 }
 
-// firstByte returns the first byte of a document; 0 if head has none of it.
+// firstByte returns the first byte of a document, or 0 if head does not contain it.
 func firstByte(head []byte) byte {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), whiteSpace)
 	if len(head) == 0 {

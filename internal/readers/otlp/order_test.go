@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// inner are the messages in the fields of a message of OTLP, but for those whose fields become arguments in the order in which they are.
+// inner are the messages in the fields of an OTLP message, except those whose fields become arguments in their order.
 type inner map[int]inner
 
 func messagesOfTraces() inner {
@@ -29,7 +29,8 @@ func messagesOfTraces() inner {
 	return inner{tracesResourceSpans: {resourceSpansResource: resource, resourceSpansScopeSpans: scopeSpans}}
 }
 
-// reorder writes the fields of a message, and of those in it, in the order of their numbers that rank gives. Elements of a list stay in order.
+// reorder sorts the fields of a message, and of nested ones, by the rank of their numbers. Elements of a list stay in
+// order.
 func reorder(t *testing.T, encoded []byte, in inner, rank func(number int) int) []byte {
 	t.Helper()
 	type field struct {
@@ -66,7 +67,7 @@ func orders() map[string]func(number int) int {
 	return all
 }
 
-// The fields of messages may come in any order: what is read is the same in all forms.
+// The fields of messages may come in any order: the result is the same in all forms.
 func TestFieldOrder(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		want := withoutPlaces(suite.Dump(t, bytes.NewReader(framed(formPlain, encoded)), suite.Options(t, c)))
@@ -105,7 +106,7 @@ func TestFieldOrderOfLongSpans(t *testing.T) {
 	}
 }
 
-// What the Collector writes is read whole, and what it repeats in each message is there once.
+// Recordings of the Collector are read completely, and data that it repeats in each message appears once.
 func TestCollectorRecording(t *testing.T) {
 	packed, err := os.Open("../../../testdata/traces/otlp/collector.proto.gz")
 	if err != nil {

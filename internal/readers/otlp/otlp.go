@@ -1,20 +1,20 @@
-// Package otlp reads traces of OpenTelemetry into a timeline: spans as OTLP has them, in protobuf and in JSON.
+// Package otlp reads traces of OpenTelemetry into a timeline: OTLP spans in protobuf and JSON.
 //
-// The comments cite docs/formats/otlp.md. What becomes of a file:
+// The comments cite docs/formats/otlp.md. A file becomes:
 //
 //	a resource        a process, and an instant with the attributes of the resource
-//	a span            a slice; its children nest in it as far as they lie in it one after the other
+//	a span            a slice; consecutive children within it nest in it
 //	any other parent  an arrow to the child
 //	a link            an arrow from the linked span
 //	an event          an instant on the track of its span
 //
-// Both forms are read as streams, of which a span is held at a time (json.go, proto.go). A span of JSON is written as protobuf at
-// once (transcode.go), so that all that follows reads one form. OTLP has spans in the order in which they ended, and a parent may
-// come anywhere after its children, so spans wait in a spool, encoded, and are placed in the order of their starts (place.go,
-// emit.go). Parents and links that are not found on the way there are joined by their ids, on disk if there are many (join.go).
+// Both forms are read as streams with one span in memory at a time (json.go, proto.go). JSON spans are converted to
+// protobuf at once (transcode.go), so that the rest reads one form. OTLP has spans in the order of their ends, and a
+// parent may come anywhere after its children, so encoded spans wait in a spool and are placed in the order of their
+// starts (place.go, emit.go). Other parents and links are joined by id, on disk if there are many (join.go).
 //
-// Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error from Read means that the input as a
-// whole cannot be read.
+// Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error of Read means that
+// the input as a whole is unreadable.
 package otlp
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ErrNoSpans is the error for an input of OTLP without a list of spans: logs or metrics, for example.
-var ErrNoSpans = errors.New("no OTLP traces: there are no resourceSpans")
+// ErrNoSpans reports an OTLP input without a list of spans, such as logs or metrics.
+var ErrNoSpans = errors.New("not OTLP traces: there are no resourceSpans")
 
-// Read reads the spans of r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not traces of OTLP;
-// each states its position in the input.
+// Read reads the unpacked spans of r into b. Errors of r, b and ctx, and of inputs that are not OTLP traces, state
+// their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)
 	defer func() { err = errors.Join(err, c.spans.Close()) }()
@@ -49,7 +49,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Op
 	if err != nil {
 		return err
 	}
-	if opts.Offset == 0 { // else the times have no clock
+	if opts.Offset == 0 { // with an offset, the times are on no clock
 		b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	}
 	return emit(ctx, c)

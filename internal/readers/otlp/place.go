@@ -9,18 +9,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// rows are the tracks of the spans of a process, or of one of its threads. A span lies below its parent only; where
-// something else is open there, it has another track of the same name. All spans of a tree are in one block of tracks, which viewers show as a
-// row of its own, in the order in which the blocks were first needed.
+// rows are the tracks for the spans of a process or of one of its threads. A span nests only in its parent; where
+// another span is open, it gets another track with the same name. All spans of a tree are in one block of tracks, which
+// viewers show as a separate row, in the order of first use.
 type rows struct {
 	b               *timeline.Builder
 	process, parent timeline.TrackID
 	description     string // of the tracks
 	blocks          []*block
-	free            collections.Heap[int]     // blocks
-	busy            collections.Heap[running] // blocks, and a time until which they are not free
+	free            collections.Heap[int]     // free blocks
+	busy            collections.Heap[running] // blocks in use
 	open            map[spanKey]openSpan
-	onThreads       map[processSpan]*rows // of all rows; nil: these are of no thread
+	onThreads       map[processSpan]*rows // shared by all rows; nil: not for a thread
 }
 
 // processSpan is a span of a process.
@@ -32,32 +32,33 @@ type processSpan struct {
 // block is a set of tracks that viewers show as one.
 type block struct {
 	tracks *readers.Lanes[timeline.Nanos]
-	spans  [][]openSpan   // by lane: those that are open, the outermost first, and some that have ended
-	end    timeline.Nanos // of all its spans
+	spans  [][]openSpan   // by lane: open spans, outermost first, and some that ended
+	end    timeline.Nanos // end of all spans
 }
 
-// running is a block that is not free before a time.
+// running is a block that is in use until a time.
 type running struct {
 	until timeline.Nanos
 	block int
 }
 
-// openSpan is a span that has begun. Of several with one key the last one counts.
+// openSpan is a running span. The last of several with one key counts.
 type openSpan struct {
 	key    spanKey
 	number uint32
-	end    timeline.Nanos // endless: it has none
+	end    timeline.Nanos // endless: none
 	block  int
 	lane   int
 }
 
-// endless is the end of a span that has none.
+// endless is the end of a span without one.
 const endless timeline.Nanos = math.MaxInt64
 
-// maxRows bounds how many rows viewers show of the spans of one process or thread: later blocks share the last one.
+// maxRows limits the rows that viewers show for a process or thread: later blocks share the last one.
 const maxRows = 32
 
-// newRows returns the tracks of spans below a process, or below a thread of a process: onThreads has the open spans of threads then.
+// newRows returns tracks for spans below a process, or below a thread of it, with onThreads as the open spans of
+// threads.
 func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads map[processSpan]*rows) *rows {
 	r := &rows{b: b, process: process, parent: parent, open: map[spanKey]openSpan{}}
 	r.free = collections.NewHeap(func(a, b *int) bool { return *a < *b })
@@ -68,7 +69,8 @@ func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads ma
 	return r
 }
 
-// place returns the track of a span. If the slice of its parent is the one around it, nested is true. Spans come in the order of their starts.
+// place returns the track for a span. nested reports whether it nests directly in its parent's slice. Call it in the
+// order of the starts.
 func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested bool) {
 	s := openSpan{key: h.key(), number: number, end: h.end, block: -1}
 	if s.end == timeline.NoTime {
@@ -77,15 +79,15 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested boo
 	if p, ok := r.open[h.parentKey()]; ok && h.parent != 0 {
 		b := r.blocks[p.block]
 		r.close(b, p.lane, h.start)
-		around := b.spans[p.lane]
-		if n := len(around); n > 0 && around[n-1].number == p.number && s.end <= p.end {
+		enclosing := b.spans[p.lane]
+		if n := len(enclosing); n > 0 && enclosing[n-1].number == p.number && s.end <= p.end {
 			track, s.block, s.lane, nested = b.tracks.Track(p.lane), p.block, p.lane, true
 		} else if p.end > h.start {
 			s.block = p.block
 		}
 	}
 	if s.block < 0 {
-		s.block = r.take(h.start)
+		s.block = r.claimBlock(h.start)
 	}
 	b := r.blocks[s.block]
 	if !nested {
@@ -101,25 +103,25 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested boo
 			r.onThreads[processSpan{r.process, s.key}] = r
 		}
 	}
-	s.end = max(s.end, h.start+1) // what starts with a span without length is not below it
+	s.end = max(s.end, h.start+1) // nothing nests in a span without length
 	b.end = max(b.end, s.end)
 	b.spans[s.lane] = append(b.spans[s.lane], s)
 	return track, nested
 }
 
-// take returns a block in which no span is open, and takes it. The thread itself is taken if nothing is open on it, even where children that
-// outlive their parents are open beside it.
-func (r *rows) take(now timeline.Nanos) (block int) {
+// claimBlock returns an unused block and marks it as used. On a thread it prefers the thread's own track, if nothing is
+// open there, even if children that outlive their parents are open in other lanes.
+func (r *rows) claimBlock(now timeline.Nanos) (block int) {
 	for r.busy.Len() > 0 && r.busy.Top().until <= now {
-		if is := r.busy.Pop(); r.blocks[is.block].end > now { // spans were added
-			r.busy.Push(running{r.blocks[is.block].end, is.block})
+		if run := r.busy.Pop(); r.blocks[run.block].end > now { // spans were added
+			r.busy.Push(running{r.blocks[run.block].end, run.block})
 		} else {
-			r.free.Push(is.block)
+			r.free.Push(run.block)
 		}
 	}
 	if r.parent != r.process && len(r.blocks) > 0 {
-		own := r.blocks[0]
-		if r.close(own, 0, now); len(own.spans[0]) == 0 && (r.free.Len() == 0 || *r.free.Top() != 0) {
+		first := r.blocks[0]
+		if r.close(first, 0, now); len(first.spans[0]) == 0 && (r.free.Len() == 0 || *r.free.Top() != 0) {
 			return 0
 		}
 	}
@@ -133,7 +135,7 @@ func (r *rows) take(now timeline.Nanos) (block int) {
 	return block
 }
 
-// newBlock makes a block. The first track of the first one below a thread is the thread's own.
+// newBlock creates a block. On a thread, the first track of the first block is the thread's own.
 func (r *rows) newBlock(number int) *block {
 	spec := timeline.TrackSpec{
 		Name: timeline.RoleSpans.String(), Description: r.description, Role: timeline.RoleSpans,
@@ -146,7 +148,7 @@ func (r *rows) newBlock(number int) *block {
 	return &block{tracks: readers.NewLanes[timeline.Nanos](r.b, r.parent, spec, first...)}
 }
 
-// close forgets the spans of a lane that have ended.
+// close removes the ended spans of a lane.
 func (r *rows) close(b *block, lane int, now timeline.Nanos) {
 	spans := b.spans[lane]
 	for n := len(spans); n > 0 && spans[n-1].end <= now; n = len(spans) {
@@ -161,7 +163,7 @@ func (r *rows) close(b *block, lane int, now timeline.Nanos) {
 	b.spans[lane] = spans
 }
 
-// holds reports whether a span is open when another starts, and until that ends.
+// holds reports whether a span is open during all of another one.
 func (r *rows) holds(key spanKey, h *head) bool {
 	s, ok := r.open[key]
 	return ok && s.end > h.start && h.end != timeline.NoTime && h.end <= s.end

@@ -12,23 +12,23 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxMessage bounds a span, a resource or a scope, which are held in memory as a whole.
+// maxMessage limits a span, a resource or a scope, which are read into memory as a whole.
 const maxMessage = 256 << 20
 
-// protoReader reads TracesData of any size as a stream: what is around the spans is never held.
+// protoReader reads TracesData of any size as a stream, with only single spans, resources and scopes in memory.
 type protoReader struct {
-	in     *bufio.Reader
-	at     int64 // offset of the next byte
-	around int64 // offset of the compressed message around; -1: none
-	c      *collector
-	buf    []byte
+	in        *bufio.Reader
+	at        int64 // offset of the next byte
+	container int64 // offset of the enclosing compressed message; -1: none
+	c         *collector
+	buf       []byte
 }
 
-// errCut means that the input, or the message around, ends inside of a field.
-var errCut = errors.New("the input ends in the middle of a message")
+// errTruncated reports that the input, or the enclosing message, ends inside a field.
+var errTruncated = errors.New("the input ends in the middle of a message")
 
 func newProtoReader(in *bufio.Reader, c *collector) *protoReader {
-	return &protoReader{in: in, c: c, around: -1}
+	return &protoReader{in: in, c: c, container: -1}
 }
 
 // readProto reads a file of protobuf.
@@ -40,30 +40,30 @@ func readProto(in *bufio.Reader, form form, c *collector) error {
 	} else if err = r.traces(math.MaxInt64); err != nil {
 		err = r.failed(err)
 	}
-	if err == nil && c.others && !c.any {
+	if err == nil && c.hasOthers && !c.hasSpans {
 		return ErrNoSpans
 	}
 	return err
 }
 
-// place is the offset of what is read next, or of the message around it.
-func (r *protoReader) place() int64 {
-	if r.around >= 0 {
-		return r.around
+// offset returns the offset of the next byte, or of the enclosing message.
+func (r *protoReader) offset() int64 {
+	if r.container >= 0 {
+		return r.container
 	}
 	return r.at
 }
 
-// failed counts that the input is damaged beyond what is read around; errors of the input itself stay errors.
+// failed counts damage to the input that ends reading, and returns errors of the input itself.
 func (r *protoReader) failed(err error) error {
-	if err != errCut && !errors.Is(err, errField) {
+	if err != errTruncated && !errors.Is(err, errField) {
 		return fmt.Errorf("byte %d: %w", r.at, err)
 	}
-	r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), err.Error())
+	r.c.log.Add(problem.OTLPMessageMalformed, at(r.offset()), err.Error())
 	return nil
 }
 
-// frame reads the length before a message; io.EOF at the end of the input.
+// frame reads the length before a message; it returns io.EOF at the end of the input.
 func (r *protoReader) frame(form form) (int64, error) {
 	if form == formVarint {
 		size, err := r.varint()
@@ -76,20 +76,20 @@ func (r *protoReader) frame(form form) (int64, error) {
 	n, err := io.ReadFull(r.in, head[:])
 	r.at += int64(n)
 	if err == io.ErrUnexpectedEOF {
-		err = errCut
+		err = errTruncated
 	}
 	return int64(binary.BigEndian.Uint32(head[:])), err
 }
 
-// errField means an invalid field; the rest of the message is unreadable.
+// errField reports an invalid field; the rest of the message is unreadable.
 var errField = errors.New("not a message of protobuf")
 
-// varint reads a varint; io.EOF if the input ends before it.
+// varint reads a varint; it returns io.EOF if the input ends before it.
 func (r *protoReader) varint() (v uint64, err error) {
 	for i := range binary.MaxVarintLen64 {
 		c, err := r.in.ReadByte()
 		if err == io.EOF && i > 0 {
-			return 0, errCut
+			return 0, errTruncated
 		} else if err != nil {
 			return 0, err
 		}
@@ -105,8 +105,8 @@ func (r *protoReader) varint() (v uint64, err error) {
 	return 0, errField
 }
 
-// fields reads the fields of a message that ends at the given offset, or at the end of the input if that comes first. take reads
-// those with a length that it knows, and reports whether it did. Damage ends the message.
+// fields reads the fields of a message that ends at the given offset or, if earlier, at the end of the input. take
+// reads known fields with a length and reports whether it did. Damage ends the message.
 func (r *protoReader) fields(message string, end int64, take func(number int, size int64) (bool, error)) error {
 	for r.at < end {
 		tag, err := r.varint()
@@ -118,9 +118,9 @@ func (r *protoReader) fields(message string, end int64, take func(number int, si
 		}
 		switch {
 		case err == io.EOF:
-			return errCut
+			return errTruncated
 		case errors.Is(err, errField):
-			r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), "in "+message)
+			r.c.log.Add(problem.OTLPMessageMalformed, at(r.offset()), "in "+message)
 			if end == math.MaxInt64 {
 				return nil
 			}
@@ -132,14 +132,14 @@ func (r *protoReader) fields(message string, end int64, take func(number int, si
 	return nil
 }
 
-// The messages around spans.
+// Messages that contain spans.
 const (
 	tracesMessage        = "TracesData"
 	resourceSpansMessage = "ResourceSpans"
 	scopeSpansMessage    = "ScopeSpans"
 )
 
-// field reads a field whose tag was read.
+// field reads a field after its tag.
 func (r *protoReader) field(message string, tag uint64, end int64, take func(number int, size int64) (bool, error)) error {
 	if tag>>3 == 0 || tag>>3 > wire.MaxField {
 		return errField
@@ -160,7 +160,7 @@ func (r *protoReader) field(message string, tag uint64, end int64, take func(num
 	}
 	switch {
 	case err == io.EOF:
-		return errCut
+		return errTruncated
 	case err != nil:
 		return err
 	case r.at > end || size > uint64(end-r.at):
@@ -171,18 +171,18 @@ func (r *protoReader) field(message string, tag uint64, end int64, take func(num
 			return err
 		}
 	}
-	r.c.countUnknown(message, int(tag>>3), r.place())
+	r.c.countUnknown(message, int(tag>>3), r.offset())
 	return r.skip(int64(size))
 }
 
-// skip reads over bytes.
+// skip skips bytes.
 func (r *protoReader) skip(n int64) error {
 	for n > 0 {
 		skipped, err := r.in.Discard(int(min(n, 1<<20)))
 		r.at += int64(skipped)
 		n -= int64(skipped)
 		if err == io.EOF {
-			return errCut
+			return errTruncated
 		} else if err != nil {
 			return err
 		}
@@ -190,25 +190,25 @@ func (r *protoReader) skip(n int64) error {
 	return nil
 }
 
-// bytes reads the content of a field, which is valid until the next call; nil if it is too large.
+// bytes reads the content of a field, valid until the next call, or nil if it is too large.
 func (r *protoReader) bytes(size int64) ([]byte, error) {
 	if size > maxMessage {
-		r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), fmt.Sprintf("a message of %d bytes", size))
+		r.c.log.Add(problem.OTLPMessageMalformed, at(r.offset()), fmt.Sprintf("a message of %d bytes", size))
 		return nil, r.skip(size)
 	}
 	r.buf = r.buf[:0]
-	for left := int(size); left > 0; { // in steps: the length may be a lie
-		step := min(left, max(len(r.buf), 64<<10))
+	for remaining := int(size); remaining > 0; { // in steps: the length may be wrong
+		step := min(remaining, max(len(r.buf), 64<<10))
 		from := len(r.buf)
 		r.buf = append(r.buf, make([]byte, step)...)
 		n, err := io.ReadFull(r.in, r.buf[from:])
 		r.at += int64(n)
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, errCut
+			return nil, errTruncated
 		} else if err != nil {
 			return nil, err
 		}
-		left -= step
+		remaining -= step
 	}
 	return r.buf, nil
 }
@@ -229,12 +229,12 @@ func (r *protoReader) traces(size int64) error {
 
 // resourceSpans reads the spans of a resource.
 func (r *protoReader) resourceSpans(size int64) error {
-	res := pending{of: &r.c.resources}
+	res := pending{table: &r.c.resources}
 	defer res.end()
 	return r.fields(resourceSpansMessage, r.at+size, func(number int, size int64) (bool, error) {
 		switch number {
 		case resourceSpansResource:
-			offset := r.place()
+			offset := r.offset()
 			return true, r.message(size, func(encoded []byte) error {
 				r.c.checkFields("Resource", resourceMessage, encoded, offset)
 				return res.set(encoded)
@@ -250,25 +250,25 @@ func (r *protoReader) resourceSpans(size int64) error {
 
 // scopeSpans reads the spans of a scope.
 func (r *protoReader) scopeSpans(size int64, res *pending) error {
-	scope := pending{of: &r.c.scopes}
+	scope := pending{table: &r.c.scopes}
 	defer scope.end()
 	return r.fields(scopeSpansMessage, r.at+size, func(number int, size int64) (bool, error) {
 		switch number {
 		case scopeSpansScope:
-			offset := r.place()
+			offset := r.offset()
 			return true, r.message(size, func(encoded []byte) error {
 				r.c.checkFields("InstrumentationScope", scopeMessage, encoded, offset)
 				return scope.set(encoded)
 			})
 		case scopeSpansSpans:
-			offset := r.place()
+			offset := r.offset()
 			return true, r.message(size, func(encoded []byte) error {
 				if !mayBeSpan(encoded) {
-					r.c.others = true
-					r.c.log.Add(problem.OTLPSignalSkipped, at(offset), "no span")
+					r.c.hasOthers = true
+					r.c.log.Add(problem.OTLPSignalSkipped, at(offset), "not a span")
 					return nil
 				}
-				r.c.any = true
+				r.c.hasSpans = true
 				return r.c.span(offset, res.use(), scope.use(), encoded)
 			})
 		case scopeSpansSchemaURL:
@@ -278,7 +278,7 @@ func (r *protoReader) scopeSpans(size int64, res *pending) error {
 	})
 }
 
-// message reads the content of a field as a whole.
+// message reads the content of a field as one unit.
 func (r *protoReader) message(size int64, take func(encoded []byte) error) error {
 	encoded, err := r.bytes(size)
 	if err != nil || size > maxMessage {
@@ -287,8 +287,8 @@ func (r *protoReader) message(size int64, take func(encoded []byte) error) error
 	return take(encoded)
 }
 
-// mayBeSpan reports whether a message may be a span. Metrics and records of logs, which stand in messages of the same shape, have fields of
-// other types in the places of its ids and times.
+// mayBeSpan reports whether a message may be a span. Metrics and log records, in messages of the same shape, have
+// fields of other types instead of its ids and times.
 func mayBeSpan(encoded []byte) bool {
 	ids := 0
 	r := wire.NewReader(encoded)

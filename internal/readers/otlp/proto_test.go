@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// document is a case as far as it is a valid message.
+// document is the valid part of a case.
 type document struct {
 	ResourceSpans []struct {
 		Resource   json.RawMessage
@@ -30,8 +30,8 @@ type document struct {
 	}
 }
 
-// encode writes TracesData in protobuf. Resources, scopes and spans are encoded by the transcoder; that it is right is shown by the
-// tests of internal/outside/otel, where the official types encode.
+// encode encodes TracesData in protobuf. The transcoder encodes resources, scopes and spans; the tests of
+// internal/outside/otel, where the official types encode, show that it is right.
 func (d *document) encode(t *testing.T) (out []byte) {
 	for _, rs := range d.ResourceSpans {
 		var resource []byte
@@ -78,7 +78,7 @@ func framed(form form, encoded []byte) []byte {
 	return bytes.Repeat(append(head, encoded...), 2)
 }
 
-// withoutPlaces removes what says where in the input something is.
+// withoutPlaces removes positions in the input.
 func withoutPlaces(dump string) string {
 	var out strings.Builder
 	for line := range strings.Lines(dump) {
@@ -91,10 +91,10 @@ func withoutPlaces(dump string) string {
 	return out.String()
 }
 
-// notOfProtobuf are cases of what only JSON can have: values of wrong types, ids in other forms, text of JSON.
+// notOfProtobuf are cases that only JSON can have: values of wrong types, ids in other forms, text of JSON.
 var notOfProtobuf = map[string]bool{"deep-values": true, "wrong-values": true, "ids-in-other-forms": true, "times": true, "numbers": true}
 
-// messageCases returns the cases that are one document of JSON, as protobuf.
+// messageCases returns the cases that are one JSON document, as protobuf.
 func messageCases(t *testing.T) map[*readertest.Case][]byte {
 	t.Helper()
 	all := map[*readertest.Case][]byte{}
@@ -110,7 +110,7 @@ func messageCases(t *testing.T) map[*readertest.Case][]byte {
 	return all
 }
 
-// The same spans in JSON and in all forms of protobuf are read as the same. Each file holds them twice, which is counted.
+// The same spans give the same result in JSON and in all forms of protobuf. Each file has them twice, which is counted.
 func TestForms(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		want := withoutPlaces(suite.Dump(t, strings.NewReader(c.Input+"\n"+c.Input), suite.Options(t, c)))
@@ -127,7 +127,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Wherever a file is cut, the spans before are read, and the damage is counted once.
+// Wherever a file is truncated, the spans before are read, and the damage is counted once.
 func TestCutAnywhere(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		if c.Name != "nesting-by-parent" {
@@ -157,7 +157,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// What is damaged inside a message costs the rest of that message and no more.
+// Damage inside a message loses the rest of that message and no more.
 func TestDamagedMessage(t *testing.T) {
 	var d document
 	for _, c := range readertest.Cases(t) {
@@ -189,8 +189,8 @@ func TestDamagedMessage(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no input makes the reader panic, that what it makes of an input is a valid trace, and that this is the same
-// when spans are sorted on disk.
+// FuzzRead checks that no input makes the reader panic, and that the result is a valid trace and the same when spans
+// are sorted on disk.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add([]byte(c.Input), int64(0))
@@ -210,7 +210,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// fuzzSeed returns two messages of one span with all that a span can have.
+// fuzzSeed returns two messages of one span with all possible data.
 func fuzzSeed(name string) []byte {
 	scope := wire.AppendBytes(wire.AppendBytes(nil, scopeSpansScope, wire.AppendString(nil, scopeName, "s")), scopeSpansSpans, fuzzSpan())
 	resource := wire.AppendBytes(nil, resourceSpansResource, wire.AppendBytes(nil, resourceAttributes, fuzzAttribute()))
@@ -223,7 +223,7 @@ func fuzzAttribute() []byte {
 	return append(wire.AppendString(nil, keyValueKey, "k"), value...)
 }
 
-// fuzzSpan returns a span with all that one can have.
+// fuzzSpan returns a span with all possible data.
 func fuzzSpan() []byte {
 	attribute := fuzzAttribute()
 	event := wire.AppendBytes(wire.AppendString(wire.AppendFixed64(nil, eventTime, 150), eventName, "e"), eventAttributes, attribute)

@@ -8,15 +8,16 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// requests finds the spans with which requests begin: spans without a parent, and spans of servers and consumers whose parent is not
-// running, because it is in no file, in another one, or over. What else belongs to a request lies in its first span, or an arrow leads there.
+// requests finds the spans that start requests: spans without a parent, and spans of servers and consumers whose parent
+// is not running, because it is missing, in another file, or over. The rest of a request nests in its first span or is
+// linked to it by arrows.
 type requests struct {
-	open map[spanKey]timeline.Nanos // the ends of spans
+	open map[spanKey]timeline.Nanos // ends of running spans
 	ends collections.Heap[requestEnd]
 	name []byte
 }
 
-// requestEnd is the end of a span that has not ended.
+// requestEnd is the end of a running span.
 type requestEnd struct {
 	at  timeline.Nanos
 	key spanKey
@@ -29,7 +30,7 @@ func newRequests() requests {
 	}
 }
 
-// begins reports whether a request begins with a span. Spans come in the order of their starts.
+// begins reports whether a span starts a request. Call it in the order of the starts.
 func (r *requests) begins(h *head, kind uint64) bool {
 	for r.ends.Len() > 0 && r.ends.Top().at <= h.start {
 		if e := r.ends.Pop(); r.open[e.key] == e.at {
@@ -44,7 +45,8 @@ func (r *requests) begins(h *head, kind uint64) bool {
 	return h.parent == 0 || !inRequest && serves(kind)
 }
 
-// nameOf names the requests that begin with a span: the service and the span, with its route if the span does not say it.
+// nameOf returns the name of a request that starts with a span: the service and the span, and its route if that is not
+// part of the name.
 func (r *requests) nameOf(service string, f *spanFields) []byte {
 	r.name = append(append(append(r.name[:0], service...), ": "...), f.name...)
 	if route := f.route(); len(route) > 0 && !bytes.Contains(f.name, route) {

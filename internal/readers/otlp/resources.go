@@ -11,20 +11,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// hosts are the processes of the resources of an input (section 3).
+// hosts finds the processes of the resources of an input (section 3).
 type hosts struct {
-	of        []identity         // by entry of the table of resources
-	processes []timeline.TrackID // by entry; 0: not needed yet
-	byID      map[identity]timeline.TrackID
-	pids      map[int64]bool       // that a process has
-	names     timeline.UniqueNames // of processes without pid
-	told      []bool               // by entry: a span has it
-	described map[uint32]string    // by entry: see describe
-	several   bool                 // there are several hosts
-	b         *timeline.Builder
+	identities []identity         // by entry of the table of resources
+	processes  []timeline.TrackID // by entry; 0: not needed yet
+	byID       map[identity]timeline.TrackID
+	pids       map[int64]bool       // in use by a process
+	names      timeline.UniqueNames // of processes without pid
+	written    []bool               // by entry: a span has the resource as an argument
+	described  map[uint32]string    // by entry: see describe
+	several    bool                 // the input has several hosts
+	b          *timeline.Builder
 }
 
-// identity is what tells processes apart: the attributes of a resource that say which process it is, and where.
+// identity distinguishes processes: the attributes of a resource that identify the process and its host.
 type identity struct {
 	host, hostName, container, pod, instance string
 	namespace, service                       string
@@ -35,13 +35,13 @@ type identity struct {
 func newHosts(c *collector) hosts {
 	n := len(c.resources.entries)
 	h := hosts{
-		of: make([]identity, n), processes: make([]timeline.TrackID, n), told: make([]bool, n), described: map[uint32]string{}, b: c.b,
+		identities: make([]identity, n), processes: make([]timeline.TrackID, n), written: make([]bool, n), described: map[uint32]string{}, b: c.b,
 		byID: map[identity]timeline.TrackID{}, pids: map[int64]bool{}, names: timeline.UniqueNames{},
 	}
 	first := ""
 	for i := range c.resources.entries {
-		h.of[i] = identityOf(c.resources.entries[i].encoded)
-		if host := h.of[i].hostTitle(); host != "" {
+		h.identities[i] = identityOf(c.resources.entries[i].encoded)
+		if host := h.identities[i].hostTitle(); host != "" {
 			h.several = h.several || first != "" && first != host
 			first = host
 		}
@@ -86,7 +86,7 @@ func identityOf(resource []byte) (id identity) {
 	return id
 }
 
-// pidOf returns a number that is an AnyValue, or the text of one; 0 for other values.
+// pidOf returns the number in an AnyValue, or in its text; 0 for other values.
 func pidOf(value []byte) (pid int64) {
 	for r := wire.NewReader(value); r.Next(); {
 		switch r.Tag() {
@@ -102,15 +102,13 @@ func pidOf(value []byte) (pid int64) {
 	return pid
 }
 
-// hostTitle is what people call the host.
+// hostTitle returns the usual name of the host.
 func (id *identity) hostTitle() string {
-	return cmp.Or(id.hostName, id.host, id.pod, shortID(id.container))
+	shortID := id.container[:min(len(id.container), 12)] // as container tools show it
+	return cmp.Or(id.hostName, id.host, id.pod, shortID)
 }
 
-// shortID returns the first digits of the id of a container, as its tools show it.
-func shortID(id string) string { return id[:min(len(id), 12)] }
-
-// name is the name of the process.
+// name returns the name of the process.
 func (id *identity) name() string {
 	name := cmp.Or(id.service, id.executable, "unknown service")
 	if id.namespace != "" {
@@ -123,15 +121,15 @@ func (id *identity) name() string {
 func (hs *hosts) process(h *head) timeline.TrackID {
 	process := hs.processes[h.resource]
 	if process == 0 {
-		process = hs.find(&hs.of[h.resource])
+		process = hs.find(&hs.identities[h.resource])
 		hs.processes[h.resource] = process
 	}
 	hs.b.NoteProcess(process, at(h.offset))
 	return process
 }
 
-// find returns the process of an identity, which it creates at the first call. Only the first process with a pid has it: hosts and
-// containers use the same ones.
+// find returns the process of an identity, creating it at the first call. Only the first process with a pid gets the
+// number: hosts and containers reuse pids.
 func (hs *hosts) find(id *identity) timeline.TrackID {
 	if process, ok := hs.byID[*id]; ok {
 		return process
@@ -158,21 +156,21 @@ func (hs *hosts) find(id *identity) timeline.TrackID {
 	return process
 }
 
-// resourceOf returns the resource of a span that is the first with it, otherwise nil.
+// resourceOf returns the resource of a span if no earlier span has it, otherwise nil.
 func (e *emitter) resourceOf(h *head) *entry {
 	r := &e.resources.entries[h.resource]
-	if e.hosts.told[h.resource] || len(r.encoded)+len(r.schemas) == 0 {
+	if e.hosts.written[h.resource] || len(r.encoded)+len(r.schemas) == 0 {
 		return nil
 	}
-	e.hosts.told[h.resource] = true
+	e.hosts.written[h.resource] = true
 	return r
 }
 
-// maxDescription bounds the description of the rows of a process, in bytes: each of their tracks has it.
+// maxDescription limits the description of a process's rows in bytes, because each track repeats it.
 const maxDescription = 512
 
-// describe returns the attributes of a resource as viewers show them beside its rows: those that are texts or integers. All are arguments of its first
-// span.
+// describe returns the text and integer attributes of a resource as a description of its rows. All attributes are
+// arguments of its first span.
 //
 //	service.name shop, process.pid 10
 func (e *emitter) describe(h *head) string {
@@ -205,17 +203,17 @@ func (e *emitter) describe(h *head) string {
 	return string(b)
 }
 
-// scope is an entry of the table of scopes, read.
+// scope is a decoded entry of the table of scopes.
 type scope struct {
 	*entry
 	name, version []byte
 	dropped       uint64
-	bare          bool // it has nothing but a name
+	bare          bool // it has only a name
 }
 
 // scope returns the scope of a span.
 func (e *emitter) scope(id uint32) *scope {
-	s := &e.read[id]
+	s := &e.scopeCache[id]
 	if s.entry != nil {
 		return s
 	}

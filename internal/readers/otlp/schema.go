@@ -7,15 +7,15 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// The numbers of the fields of opentelemetry.proto.{trace,resource,common}.v1 that this reader uses. TracesData and
-// ExportTraceServiceRequest are the same bytes.
+// Numbers of the fields of opentelemetry.proto.{trace,resource,common}.v1 that this reader uses. TracesData and
+// ExportTraceServiceRequest have the same encoding.
 const (
 	tracesResourceSpans = 1
 
 	resourceSpansResource   = 1
 	resourceSpansScopeSpans = 2
 	resourceSpansSchemaURL  = 3
-	resourceSpansLibraries  = 1000 // instrumentation_library_spans, up to version 0.18 of the protocol; the fields of ScopeSpans
+	resourceSpansLibraries  = 1000 // instrumentation_library_spans, up to version 0.18 of the protocol; with the fields of ScopeSpans
 
 	resourceAttributes = 1
 	resourceDropped    = 2
@@ -84,19 +84,19 @@ const (
 // statusError is the status code of a span that failed.
 const statusError = 2
 
-// spanKinds and statusCodes are the names of the enums' values as arguments; 0 is not given.
+// spanKinds and statusCodes are the names of enum values in arguments; 0 means unspecified.
 var (
 	spanKinds   = []string{"", "internal", "server", "client", "producer", "consumer"}
 	statusCodes = []string{"", "ok", "error"}
 )
 
-// fieldType is how a field is written, in JSON and on the wire.
+// fieldType is the encoding of a field, in JSON and on the wire.
 type fieldType uint8
 
 const (
 	typeString fieldType = iota + 1
-	typeID               // bytes that OTLP's JSON has in hex
-	typeBytes            // bytes in base64
+	typeID               // bytes, in JSON as hex
+	typeBytes            // bytes, in JSON as base64
 	typeBool
 	typeVarint // uint32 and int64
 	typeFixed32
@@ -111,20 +111,20 @@ var wireTypes = [...]int{
 	typeFixed64: wire.Fixed64, typeDouble: wire.Fixed64, typeEnum: wire.Varint, typeMessage: wire.Len,
 }
 
-// field is a field of a message, as OTLP's JSON names it.
+// field is a field of a message.
 type field struct {
 	number  int
 	typ     fieldType
 	list    bool
 	message *message
 	names   []string // of an enum's values, in lower case
-	prefix  string   // of the names in JSON
+	prefix  string   // of the names, in JSON
 }
 
-// message is a message by the names that its fields have in JSON: lowerCamelCase.
+// message describes a message by the JSON names of its fields, in lowerCamelCase.
 type message struct {
 	fields map[string]*field
-	tags   [4]uint64 // a bit for each tag on the wire, of which none is beyond 255
+	tags   [4]uint64 // a bit for each wire tag, all of which are below 256
 }
 
 // newMessage returns a message with fields.
@@ -140,7 +140,7 @@ func newMessage(fields map[string]*field) *message {
 // hasTag reports whether a message has a field with a tag.
 func (m *message) hasTag(tag uint32) bool { return tag < 256 && m.tags[tag/64]&(1<<(tag%64)) != 0 }
 
-// find returns the field of a name in JSON; nil if there is none. The names of the schema, such as trace_id, are tolerated.
+// find returns the field with a JSON name, or nil. It tolerates the names of the schema, such as trace_id.
 func (m *message) find(key []byte) *field {
 	f := m.fields[string(key)]
 	if f == nil && bytes.IndexByte(key, '_') >= 0 {
@@ -167,7 +167,7 @@ func lowerCamel(key []byte) string {
 	return b.String()
 }
 
-// The messages that are read as a whole. Those around them, of any size, are in json.go and proto.go.
+// Messages that are read as one unit. Those that contain them, of any size, are in json.go and proto.go.
 var (
 	anyValue = &message{}
 	keyValue = &message{fields: map[string]*field{

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Where no child starts before its parent, no arrow leads backwards, however coarse the clock is: SDKs of browsers count whole milliseconds.
+// If no child starts before its parent, no arrow leads backwards, however coarse the clock: browsers' SDKs count whole
+// milliseconds.
 func TestSameStarts(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

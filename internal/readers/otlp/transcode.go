@@ -13,41 +13,41 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// transcoder writes messages of OTLP's JSON as protobuf, so that all that follows reads one form. Deviations of OTLP's JSON from
-// protobuf's are in its specification: ids are hex. Beyond it, ids in base64, names of enum values and names of fields as in the
-// schema are tolerated, because producers write them.
+// transcoder converts OTLP JSON messages to protobuf, so that the rest reads one form. OTLP's specification lists its
+// deviations from protobuf's JSON: ids are hex. Producers also write ids in base64, names of enum values, and names of
+// fields as in the schema; these are tolerated.
 type transcoder struct {
-	s     *jsonscan.Scanner
-	buf   []byte
-	found []finding // in the current message; counted when it is complete
-	id    [traceIDSize]byte
+	s        *jsonscan.Scanner
+	buf      []byte
+	findings []finding // in the current message, counted when it is complete
+	id       [traceIDSize]byte
 }
 
-// finding is a problem of a value, which counts when the message around it was read.
+// finding is a problem of a value, counted when the message is complete.
 type finding struct {
 	kind   problem.Kind
 	detail string
 }
 
-// maxDepth is how deep values of attributes are taken apart (section 4).
+// maxDepth is the depth to which values of attributes are encoded as structure (section 4).
 const maxDepth = 64
 
-// start begins a message; what an earlier, incomplete attempt wrote is forgotten.
+// start starts a message and discards the output of an incomplete attempt.
 func (t *transcoder) start(s *jsonscan.Scanner) {
-	t.s, t.buf, t.found = s, t.buf[:0], t.found[:0]
+	t.s, t.buf, t.findings = s, t.buf[:0], t.findings[:0]
 }
 
 func (t *transcoder) invalid(key []byte) {
-	t.found = append(t.found, finding{problem.OTLPValueInvalid, string(key)})
+	t.findings = append(t.findings, finding{problem.OTLPValueInvalid, string(key)})
 }
 
-// members writes the members of an object whose bracket was read. key reads its keys: with the Reader's method for the outermost
-// object, which counts duplicates, otherwise with the scanner's.
+// members writes the members of an object after its bracket. key reads the keys: the Reader's method for the outermost
+// object, which counts duplicates, otherwise the scanner's.
 func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	for name, ok := key(); ok; name, ok = key() {
 		f := m.find(name)
 		if f == nil {
-			t.found = append(t.found, finding{problem.EventUnknownMember, string(name)})
+			t.findings = append(t.findings, finding{problem.EventUnknownMember, string(name)})
 			t.s.Skip()
 			continue
 		}
@@ -70,7 +70,7 @@ func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	}
 }
 
-// value writes one value of a field. null is the same as nothing.
+// value writes a value of a field. It ignores null.
 func (t *transcoder) value(f *field, name []byte, depth int) {
 	if f.typ == typeMessage {
 		t.message(f, name, depth)
@@ -91,7 +91,7 @@ func (t *transcoder) value(f *field, name []byte, depth int) {
 	}
 }
 
-// message writes a value that is a message. Arrays and maps deeper than maxDepth are kept as text.
+// message writes a message value. Arrays and maps deeper than maxDepth are kept as text.
 func (t *transcoder) message(f *field, name []byte, depth int) {
 	switch f.message {
 	case anyValue:
@@ -114,20 +114,20 @@ func (t *transcoder) message(f *field, name []byte, depth int) {
 	t.buf, mark = wire.BeginMessage(t.buf, f.number)
 	t.members(f.message, t.s.Key, depth)
 	if t.s.Err() != nil {
-		return // the message is read again, or dropped as a whole
+		return // the message will be read again, or dropped as a whole
 	}
 	t.buf = wire.EndMessage(t.buf, mark)
 }
 
-// tooDeep writes an array or map that is the value around it as a text of JSON.
+// tooDeep writes the current array or map as JSON text.
 func (t *transcoder) tooDeep() {
 	if raw := t.s.Raw(); raw != nil {
-		t.found = append(t.found, finding{problem.ArgDepthLimit, ""})
+		t.findings = append(t.findings, finding{problem.ArgDepthLimit, ""})
 		t.buf = wire.AppendBytes(t.buf, valueString, t.s.ValidText(raw))
 	}
 }
 
-// scalar writes a value of any other type; false if it is not one of the field.
+// scalar writes a value of any other type; false if it does not fit the field.
 func (t *transcoder) scalar(f *field, kind jsonscan.Kind, text []byte) (ok bool) {
 	switch f.typ {
 	case typeString:
@@ -156,7 +156,7 @@ func (t *transcoder) scalar(f *field, kind jsonscan.Kind, text []byte) (ok bool)
 	return false
 }
 
-// integer writes a number that may be a text: JSON's own numbers end at 2^53 in many programs.
+// integer writes a number or numeric string: in many programs JSON numbers end at 2^53.
 func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
 	if kind == jsonscan.Number {
 		return t.whole(f, text)
@@ -189,11 +189,12 @@ func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
 	return true
 }
 
-// whole writes a number with a point or an exponent, such as 1.7e18, if it is an integer: programs with one type of numbers write such.
+// whole writes a number with a point or exponent, such as 1.7e18, if it is an integer: programs with a single number
+// type write these.
 func (t *transcoder) whole(f *field, text []byte) bool {
 	v, ok := jsonscan.Decimal(text, 0)
 	unit := int64(1e9)
-	for digits := 9; ok && digits > 0; digits-- { // as many after the point as fit
+	for digits := 9; ok && digits > 0; digits-- { // as many decimals as fit
 		if scaled, fits := jsonscan.Decimal(text, digits); fits {
 			ok = scaled == v*unit
 			break
@@ -218,7 +219,7 @@ func (t *transcoder) double(f *field, kind jsonscan.Kind, text []byte) bool {
 	return true
 }
 
-// enum writes a value of an enum, given as its number or its name, with or without the prefix of the enum.
+// enum writes an enum value given by number or by name, with or without the enum's prefix.
 func (t *transcoder) enum(f *field, kind jsonscan.Kind, text []byte) bool {
 	if kind == jsonscan.String && !jsonscan.IsNumber(text) {
 		name := bytes.TrimPrefix(bytes.ToLower(text), []byte(f.prefix))
@@ -235,14 +236,14 @@ func (t *transcoder) enum(f *field, kind jsonscan.Kind, text []byte) bool {
 	return t.integer(f, kind, text)
 }
 
-// The bytes of the two kinds of ids.
+// Sizes of ids in bytes.
 const (
 	traceIDSize = 16
 	spanIDSize  = 8
 )
 
-// decodeBytes decodes hex (of ids) or base64. An id of 16 or 8 bytes is recognized by its length: in hex it has 32 or 16 digits,
-// in base64 at most 24 or 12 characters. What is returned is valid until the next call.
+// decodeBytes decodes hex (for ids) or base64. The length distinguishes ids: an id of 16 or 8 bytes has 32 or 16
+// digits in hex, at most 24 or 12 characters in base64. The result is valid until the next call.
 func (t *transcoder) decodeBytes(text []byte, id bool) ([]byte, bool) {
 	if id && (len(text) == 2*traceIDSize || len(text) == 2*spanIDSize) {
 		v := t.id[:len(text)/2]

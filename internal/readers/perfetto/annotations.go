@@ -11,10 +11,10 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// maxArgDepth is the number of levels that arguments may be nested, as in the other formats.
+// maxArgDepth is the maximum nesting of arguments, as in the other formats.
 const maxArgDepth = 512
 
-// annotation is a debug annotation whose texts are looked up.
+// annotation is a debug annotation with resolved texts.
 type annotation struct {
 	message.Annotation
 	name []byte
@@ -39,19 +39,19 @@ func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
 	return a, err
 }
 
-// encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields,
-// and what else an event says about itself. A legacy event that has become something else adds its phase and id.
+// encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields and
+// other properties of the event. A legacy event that was converted to another kind adds its phase and id.
 func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
 	args.Reset()
 	r.traceIDs = v8profile.TraceIDs{}
 	args.Correlate(string(r.correlation()))
-	e.ofWeft = r.own.ofWeft
+	e.byWeft = r.seqInfo.byWeft
 	for _, msg := range e.Annotations {
 		r.encodeAnnotation(args, msg, true, 0)
 	}
-	r.takeScreenshot()
+	r.readScreenshot()
 	r.encodeTyped(args)
 	if e.HasCorrelationID && r.key(args, "correlation_id") {
 		args.Uint(e.CorrelationID)
@@ -71,8 +71,8 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	}
 }
 
-// encodeLegacy encodes the phase, id and times of an event that became something else. It is not an argument of the
-// input, so it is always kept.
+// encodeLegacy encodes the phase, id and times of an event that was converted to another kind. They are not arguments
+// of the input, so they are always kept.
 func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent) {
 	args.OwnKey([]byte(timeline.OwnArgs))
 	args.ExtendDict()
@@ -97,7 +97,7 @@ func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent
 	args.EndDict()
 }
 
-// key names a top-level argument. It returns false if the caller of Read does not want that argument.
+// key names a top-level argument; false if the argument filter drops it.
 func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
 	r.text = append(r.text[:0], name...)
 	if !r.args.Keeps(r.text) {
@@ -107,7 +107,7 @@ func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
 	return true
 }
 
-// encodeAnnotation encodes a DebugAnnotation and what is in it. The elements of arrays have no names.
+// encodeAnnotation encodes a DebugAnnotation and its contents. The elements of arrays have no names.
 func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named bool, depth int) {
 	a, err := r.parseAnnotation(msg)
 	if err != nil {
@@ -118,12 +118,12 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		return
 	}
 	if depth == 0 && r.profiles != nil {
-		r.seeTraceID(&a)
+		r.recordTraceID(&a)
 	}
-	ofWeft := depth == 0 && r.ev.ofWeft
-	own := ofWeft && a.Kind == message.DictAnnotation && string(a.name) == timeline.OwnArgs
-	// What weft added to a trace that it wrote is kept with the events.
-	if depth == 0 && !own && !r.args.Keeps(a.name) {
+	byWeft := depth == 0 && r.ev.byWeft
+	additions := byWeft && a.Kind == message.DictAnnotation && string(a.name) == timeline.OwnArgs
+	// Keep weft's additions to events.
+	if depth == 0 && !additions && !r.args.Keeps(a.name) {
 		return
 	}
 	if depth >= maxArgDepth {
@@ -131,11 +131,11 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		return
 	}
 	switch {
-	case own && (r.fields.DidNotEnd || r.ev.async != nil):
+	case additions && (r.fields.DidNotEnd || r.ev.async != nil):
 		r.encodeWeft(args, &a)
 		return
-	case own, ofWeft && string(a.name) != timeline.OwnArgs:
-		args.OwnKey(a.name) // names of the input that are reserved have their underscore
+	case additions, byWeft && string(a.name) != timeline.OwnArgs:
+		args.OwnKey(a.name) // reserved names of the input already have their underscore
 	case named:
 		args.Key(a.name)
 	}
@@ -153,7 +153,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	case message.ProtoAnnotation:
 		r.encodeProto(args, &a, depth)
 	case message.DictAnnotation:
-		args.ExtendDict() // one event may have a dictionary in parts
+		args.ExtendDict() // an event may have a dictionary in several parts
 		r.encodeMembers(args, &a, depth)
 		args.EndDict()
 	case message.ArrayAnnotation:
@@ -165,7 +165,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	}
 }
 
-// encodeScalar encodes a number or a truth value; anything else is not a value.
+// encodeScalar encodes a number or bool and ignores other values.
 func encodeScalar(args *timeline.ArgsEncoder, v message.Scalar) {
 	switch v.Kind {
 	case message.BoolAnnotation:
@@ -188,20 +188,20 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 	}
 }
 
-// encodeWeft encodes the dictionary weft of an event, without the writer's additions: the id and scope of an asynchronous track,
-// which the track gets, and the mark of a slice that did not end.
+// encodeWeft encodes the dictionary weft of an event without the writer's additions: the id and scope of an
+// asynchronous track, which are set on the track, and the mark of an unfinished slice.
 func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	n := 0
-	var last [3]annotation // the last one first
+	var last [3]annotation // in reverse order
 	for m := a.Members(); m.Next(); n++ {
 		last[2], last[1], last[0] = last[1], last[0], annotation{}
-		last[0].Annotation.Parse(m.Bytes()) // what is wrong with it is counted below
+		last[0].Annotation.Parse(m.Bytes()) // problems are counted below
 	}
 	tail := last[:min(n, len(last))]
 	if r.fields.DidNotEnd && len(tail) > 0 && r.isNamed(&tail[0], pfwire.DidNotEndKey, message.BoolAnnotation) && tail[0].Bool() {
 		tail, n = tail[1:], n-1
 	}
-	n -= r.takeAsyncID(tail)
+	n -= r.setAsyncID(tail)
 	if n == 0 {
 		return
 	}
@@ -213,32 +213,33 @@ func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	args.EndDict()
 }
 
-// takeAsyncID gives the track of an event the id that its last arguments are, and its scope, and returns how many they are.
-func (r *reader) takeAsyncID(tail []annotation) (taken int) {
+// setAsyncID sets the id and scope in the last arguments on the event's track, and returns the number of these
+// arguments.
+func (r *reader) setAsyncID(tail []annotation) (used int) {
 	t := r.ev.async
 	if t == nil {
 		return 0
 	}
 	var scope []byte
 	if len(tail) > 1 && r.isNamed(&tail[0], "scope", message.TextAnnotation) {
-		scope, tail, taken = tail[0].Bytes, tail[1:], 1
+		scope, tail, used = tail[0].Bytes, tail[1:], 1
 	}
 	if len(tail) == 0 || !r.isNamed(&tail[0], "id", message.TextAnnotation) {
 		return 0
 	}
 	if id := tail[0].Bytes; utf8.Valid(id) && utf8.Valid(scope) && r.b.SetAsyncID(t.id, id, scope) {
-		return taken + 1
+		return used + 1
 	}
 	return 0
 }
 
-// isNamed reports whether an annotation has a name and a kind, and its text, if it is one, with it.
+// isNamed reports whether an annotation has a name and kind, and its text, if any, inline.
 func (r *reader) isNamed(a *annotation, name string, kind message.AnnotationKind) bool {
 	return a.Kind == kind && a.TextIID == 0 && string(r.annotationName(a)) == name
 }
 
-// encodeNested encodes the value of a NestedValue, the form in which Chrome still writes some of its arguments. The
-// keys and values of a dictionary pair by their position.
+// encodeNested encodes a NestedValue, which Chrome still uses for some arguments. The keys and values of a dictionary
+// pair by position.
 func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int) {
 	var v message.NestedValue
 	if err := v.Parse(msg); err != nil {
@@ -278,8 +279,8 @@ func (r *reader) nestedDepth(depth int) bool {
 	return false
 }
 
-// encodeProto encodes an annotation whose value is a message of its own type. Without a description of that type the
-// bytes are kept, as base64, with the name of the type.
+// encodeProto encodes an annotation whose value is a message. Without a description of its type, it keeps the bytes in
+// base64, with the name of the type.
 func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth int) {
 	args.BeginDict()
 	defer args.EndDict()
@@ -293,7 +294,7 @@ func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth in
 	args.String(base64.StdEncoding.AppendEncode(nil, a.text))
 }
 
-// correlation returns the text by which the event belongs together with others, nil if it has none.
+// correlation returns the correlation id of the event, or nil.
 func (r *reader) correlation() []byte {
 	e := &r.ev
 	switch {
@@ -305,7 +306,7 @@ func (r *reader) correlation() []byte {
 	return nil
 }
 
-// encodeOrigin encodes where in the source an event comes from, under the names that Perfetto gives these arguments:
+// encodeOrigin encodes the source location of an event, under Perfetto's names for these arguments:
 // task.posted_from.file_name and so on.
 func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 	e := &r.ev
@@ -329,7 +330,7 @@ func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 	}
 }
 
-// wants reports whether the caller of Read wants a top-level argument.
+// wants reports whether the argument filter keeps a top-level argument.
 func (r *reader) wants(name string) bool { return r.args.KeepsText(name) }
 
 // encodeLocationIID encodes an interned SourceLocation.
@@ -362,7 +363,7 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 	args.EndDict()
 }
 
-// logPriorities names the values of LogMessage.Priority.
+// logPriorities are the names of LogMessage.Priority.
 var logPriorities = [...]string{"unspecified", "unused", "verbose", "debug", "info", "warn", "error", "fatal"}
 
 func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {

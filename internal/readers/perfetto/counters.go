@@ -10,13 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// counterValue is a value for a counter track, scaled and accumulated.
+// counterValue is a scaled and accumulated value of a counter track.
 type counterValue struct {
 	track timeline.TrackID
 	value timeline.Number
 }
 
-// counterEvent translates an event of type COUNTER.
+// counterEvent converts an event of type COUNTER.
 func (r *reader) counterEvent() error {
 	e := &r.ev
 	if e.Values == 0 {
@@ -26,7 +26,7 @@ func (r *reader) counterEvent() error {
 	uuid, _ := r.eventUUID()
 	t := r.tracks.find(uuid)
 	if t == nil || t.kind != counterTrack {
-		r.notConverted("counter value on a track that no descriptor before it calls a counter")
+		r.notConverted("counter value on a track without a preceding counter descriptor")
 		return nil
 	}
 	if len(e.Annotations) > 0 {
@@ -55,7 +55,7 @@ func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error
 	return r.b.Add(&r.out)
 }
 
-// counterNumber turns a value as written into the counter's: scaled, and added up if the counter is incremental
+// counterNumber converts an encoded value to the counter's: scaled, and accumulated if the counter is incremental
 // (perfetto.md 7).
 func (r *reader) counterNumber(uuid uint64, t *track, v timeline.Number) timeline.Number {
 	if v.IsInt() {
@@ -86,23 +86,23 @@ func mulInt(a, b int64) (int64, bool) {
 	return c, true
 }
 
-// extraCounters reads the counter values that a slice or instant carries: its thread time, which it notes in the event,
-// and others, which it returns. Values pair with the track uuids of the event, or of the defaults, by
-// position; an extra uuid has no value (perfetto.md 15).
+// extraCounters reads the counter values of a slice or instant: it sets the thread time of the event and returns the
+// others. Values pair by position with the track uuids of the event or of the defaults; an extra uuid has no value
+// (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev
 	if len(e.ExtraValues)+len(e.ExtraDoubleValues) == 0 {
 		return nil
 	}
 	var others []counterValue
-	take := func(uuids []uint64, i int, v timeline.Number) {
+	add := func(uuids []uint64, i int, v timeline.Number) {
 		if i >= len(uuids) {
 			r.notConverted("extra counter value without track")
 			return
 		}
 		t := r.tracks.find(uuids[i])
 		if t == nil || t.kind != counterTrack {
-			r.notConverted("extra counter value on a track that no descriptor before it calls a counter")
+			r.notConverted("extra counter value on a track without a preceding counter descriptor")
 			return
 		}
 		n := r.counterNumber(uuids[i], t, v)
@@ -117,19 +117,19 @@ func (r *reader) extraCounters() []counterValue {
 		uuids = r.seq.Defaults.ExtraTracks
 	}
 	for i, v := range e.ExtraValues {
-		take(uuids, i, timeline.Int(int64(v)))
+		add(uuids, i, timeline.Int(int64(v)))
 	}
 	uuids = e.ExtraDoubleTracks
 	if len(uuids) == 0 {
 		uuids = r.seq.Defaults.ExtraDoubleTracks
 	}
 	for i, v := range e.ExtraDoubleValues {
-		take(uuids, i, timeline.Float(math.Float64frombits(v)))
+		add(uuids, i, timeline.Float(math.Float64frombits(v)))
 	}
 	return others
 }
 
-// threadTimeDelta reads the thread time of an event that gives it as a difference to the counter of its thread.
+// threadTimeDelta sets the thread time of an event that has it as a difference to its thread's counter.
 func (r *reader) threadTimeDelta() {
 	uuid, _ := r.eventUUID()
 	if t := r.tracks.byUUID[uuid]; t != nil {
@@ -149,7 +149,7 @@ func (r *reader) threadTimeDelta() {
 	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftThreadTimeDelta))
 }
 
-// describeCounter takes over what a CounterDescriptor says.
+// describeCounter applies a CounterDescriptor.
 func (t *track) describeCounter(d *message.CounterDescriptor, key *timeline.CounterKey) {
 	t.kind = counterTrack
 	t.multiplier, t.incremental = cmp.Or(d.Multiplier(), 1), d.IsIncremental()

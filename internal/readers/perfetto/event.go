@@ -15,20 +15,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// trackEvent is the TrackEvent at hand, and what it means.
+// trackEvent is the current TrackEvent with resolved values.
 type trackEvent struct {
 	message.TrackEvent
 
 	ts           timeline.Nanos
 	threadTime   timeline.Nanos
 	category     []byte // joined
-	joined       []byte // category, if it had to be joined; reused
+	joined       []byte // buffer of category
 	picture      []byte // JPEG
 	resolvedName []byte
 	track        timeline.TrackID
-	async        *track // of an asynchronous id, whose events may have that; nil: it is on none
+	async        *track // the asynchronous track of the event, whose events may have its id; may be nil
 	index        uint32
-	ofWeft       bool // its sequence is one that weft wrote; only set if there are annotations
+	byWeft       bool // weft wrote its sequence; only set if there are annotations
 }
 
 // parse decodes a TrackEvent without interpreting it.
@@ -37,18 +37,18 @@ func (e *trackEvent) parse(msg []byte) error {
 	return e.Parse(msg)
 }
 
-// trackEvent translates the event that was parsed.
+// trackEvent converts the parsed event.
 func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	e := &r.ev
 	e.index = r.nextIndex()
-	r.writer.follow(r)
+	r.writer.track(r)
 	if r.seq == nil {
 		r.add(problem.PacketInvalidState, "an event without sequence id")
 		return nil
 	}
 	stamp, stampErr = r.oldTimes(stamp, stampErr)
-	// Counters are brought up to date before the time is looked at: an incremental one needs every value.
-	counted := r.extraCounters()
+	// Update counters before checking the time: an incremental one needs every value.
+	counters := r.extraCounters()
 	if r.fields.HasThreadTime {
 		e.threadTime = timeline.Nanos(r.fields.ThreadTime)
 	}
@@ -72,7 +72,7 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	if err := r.dispatch(); err != nil {
 		return err
 	}
-	for _, c := range counted {
+	for _, c := range counters {
 		if err := r.addCounter(c.track, c.value); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	return nil
 }
 
-// oldTimes applies the times in microseconds that events had before packets had timestamps (perfetto.md 15).
+// oldTimes applies the microsecond times of events from before packets had timestamps (perfetto.md 15).
 func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	e, thread := &r.ev, &r.seq.Thread
 	us, old := int64(0), true
@@ -106,8 +106,8 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	return pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: us * 1000}, nil
 }
 
-// resolveText finds the name and the categories of the event. Several categories are joined with commas, the interned
-// ones first (perfetto.md 15).
+// resolveText resolves the name and the categories of the event. Categories are joined with commas, interned ones first
+// (perfetto.md 15).
 func (r *reader) resolveText() {
 	e := &r.ev
 	iid := e.NameIID
@@ -149,7 +149,7 @@ func (e *trackEvent) appendCategory(text []byte) {
 	e.category = append(e.category, text...)
 }
 
-// dispatch adds the records of the event, by its type or the phase of its legacy event.
+// dispatch adds the records of the event according to its type or legacy phase.
 func (r *reader) dispatch() error {
 	e := &r.ev
 	switch e.Type {
@@ -171,7 +171,7 @@ func (r *reader) dispatch() error {
 
 var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin, schema.TrackEvent_TypeSliceEnd: timeline.End, schema.TrackEvent_TypeInstant: timeline.Instant}
 
-// addEvent adds a record on the event's track, with everything that the event carries.
+// addEvent adds a record on the event's track, with all data of the event.
 func (r *reader) addEvent(kind timeline.Kind) error {
 	r.findAsync(kind)
 	r.encodeArgs(nil)
@@ -179,7 +179,7 @@ func (r *reader) addEvent(kind timeline.Kind) error {
 	return r.addOut()
 }
 
-// addOut adds r.out and the flow ends of its event.
+// addOut adds r.out and the event's flow ends.
 func (r *reader) addOut() error {
 	if err := r.b.Add(&r.out); err != nil {
 		return err
@@ -192,13 +192,13 @@ func (r *reader) addOut() error {
 	return r.addFlows()
 }
 
-// firefoxLongTask ends the category of the markers by which Firefox marks long tasks: the type of the marker, as weft writes it
-// (firefox.md 5).
+// firefoxLongTask is the end of the category of Firefox's markers for long tasks: the type of the marker, as weft
+// writes it (firefox.md 5).
 var firefoxLongTask = []byte(",MainThreadLongTask")
 
 // fillEvent prepares r.out. The arguments must be encoded.
 func (r *reader) fillEvent(kind timeline.Kind) {
-	// Field by field, because a literal is made beside the event and then copied.
+	// Field by field, because the compiler builds a literal elsewhere and copies it.
 	e, out := &r.ev, &r.out
 	*out = timeline.Event{}
 	out.Kind, out.Track, out.Event, out.Offset = kind, e.track, e.index, r.offset
@@ -209,15 +209,15 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	if kind == timeline.Begin || kind == timeline.Slice {
 		r.out.Task, r.out.LoopTask = producers.IsTask(e.resolvedName), producers.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
 	}
-	r.sampling()
+	r.setSampling()
 	if r.fields.Thread != 0 {
-		r.writtenBy(kind)
+		r.setWriter(kind)
 	}
 }
 
-// writtenBy says which thread wrote the event in r.out, which is not on that thread's track. What begins or ends so takes no
-// part in the calls of the thread, as in other formats.
-func (r *reader) writtenBy(kind timeline.Kind) {
+// setWriter sets the thread that wrote the event in r.out, which is not on that thread's track. As in other formats,
+// the start or end of such a slice does not affect the calls of the thread.
+func (r *reader) setWriter(kind timeline.Kind) {
 	if t := r.tracks.find(r.fields.Thread); t != nil && t.kind == threadTrack {
 		r.out.Sampling.Thread = t.id
 		r.out.Sampling.Skip = r.out.Sampling.Skip || kind != timeline.Instant
@@ -226,8 +226,8 @@ func (r *reader) writtenBy(kind timeline.Kind) {
 	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftThread))
 }
 
-// takeScreenshot takes the picture of the event. What is not a JPEG, which viewers do not show, becomes an argument.
-func (r *reader) takeScreenshot() {
+// readScreenshot reads the picture of the event. Pictures other than JPEG, which viewers do not show, become arguments.
+func (r *reader) readScreenshot() {
 	e := &r.ev
 	e.picture = nil
 	if e.Screenshot == nil || r.noScreenshots {
@@ -254,7 +254,7 @@ func (r *reader) takeScreenshot() {
 	e.picture = picture
 }
 
-// stateEvent translates an event of a state track: the state before ends, and the one that the name gives begins.
+// stateEvent converts an event of a state track: it ends the current state and starts the one with the event's name.
 func (r *reader) stateEvent() error {
 	e := &r.ev
 	uuid, _ := r.eventUUID()
@@ -276,7 +276,7 @@ func (r *reader) stateEvent() error {
 	return r.addEvent(timeline.Begin)
 }
 
-// addFlows adds the flow ends of the event, which attach to the record just added (perfetto.md 8).
+// addFlows adds the flow ends of the event, attached to the record added last (perfetto.md 8).
 func (r *reader) addFlows() error {
 	e := &r.ev
 	flows, terminating := e.Flows, e.Terminating
@@ -300,23 +300,23 @@ func (r *reader) addFlows() error {
 	return nil
 }
 
-// flowSteps returns the order in which the flows of the event pass it: as the packet says, or first those that end there.
-func (r *reader) flowSteps(lasting, ending int) []message.FlowStep {
+// flowSteps returns the order in which the event's flows pass through it: as in the packet, or ending ones first.
+func (r *reader) flowSteps(continuing, ending int) []message.FlowStep {
 	if list := r.fields.FlowSteps; len(list) > 0 {
 		var ok bool
-		if r.passing, ok = message.AppendFlowSteps(r.passing[:0], list, lasting+ending); ok {
-			return r.passing
+		if r.flowOrder, ok = message.AppendFlowSteps(r.flowOrder[:0], list, continuing+ending); ok {
+			return r.flowOrder
 		}
 		r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftFlowSteps))
 	}
-	r.passing = r.passing[:0]
+	r.flowOrder = r.flowOrder[:0]
 	for i := range ending {
-		r.passing = append(r.passing, message.FlowStep{Place: lasting + i})
+		r.flowOrder = append(r.flowOrder, message.FlowStep{Place: continuing + i})
 	}
-	for i := range lasting {
-		r.passing = append(r.passing, message.FlowStep{Place: i})
+	for i := range continuing {
+		r.flowOrder = append(r.flowOrder, message.FlowStep{Place: i})
 	}
-	return r.passing
+	return r.flowOrder
 }
 
 func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id uint64, after timeline.Nanos) error {
@@ -327,9 +327,10 @@ func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id ui
 	})
 }
 
-// findAsync finds the asynchronous track of the current event: weft writes the id on what no slice of the track encloses.
+// findAsync finds the asynchronous track of the current event: weft writes its id on events that no slice of the track
+// encloses.
 func (r *reader) findAsync(kind timeline.Kind) {
-	if !r.own.ofWeft || kind == timeline.End {
+	if !r.seqInfo.byWeft || kind == timeline.End {
 		return
 	}
 	uuid, _ := r.eventUUID()
@@ -338,16 +339,16 @@ func (r *reader) findAsync(kind timeline.Kind) {
 	}
 }
 
-// writer is where the events of a trace are from.
+// writer tells whether weft wrote all events in one sequence.
 type writer struct {
-	seq    *pfwire.Sequence // of the first one; nil: there was none
-	others bool             // some are on another sequence, or weft did not write the first one
+	seq   *pfwire.Sequence // of the first event, or nil
+	mixed bool             // there are several sequences, or weft did not write the first one
 }
 
-// follow looks at the sequence of an event.
-func (w *writer) follow(r *reader) {
+// track checks the sequence of an event.
+func (w *writer) track(r *reader) {
 	if w.seq == nil {
 		w.seq = r.seq
 	}
-	w.others = w.others || w.seq != r.seq || !r.own.ofWeft
+	w.mixed = w.mixed || w.seq != r.seq || !r.seqInfo.byWeft
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Read fills a Builder, whose timeline gives the events in time order once it is nested.
+// Read fills a Builder, whose timeline returns the events in time order once it is nested.
 func ExampleRead() {
 	event := &protos.TracePacket{
 		Timestamp: proto.Uint64(1000),

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxDescriptor bounds the unpacked size of an extension descriptor. Chrome's is 84 KB.
+// maxDescriptor limits the unpacked size of an extension descriptor. Chrome's has 84 KB.
 const maxDescriptor = 16 << 20
 
-// extensionDescriptor takes over the descriptor of typed fields that a trace brings along (perfetto.md 9).
+// extensionDescriptor adds the types in the trace's descriptor of typed fields (perfetto.md 9).
 func (r *reader) extensionDescriptor(msg []byte) {
 	set, err := descriptorSet(msg)
 	if err == nil {
@@ -25,7 +25,7 @@ func (r *reader) extensionDescriptor(msg []byte) {
 	}
 }
 
-// descriptorSet returns the FileDescriptorSet in an ExtensionDescriptor, unpacked.
+// descriptorSet returns the unpacked FileDescriptorSet in an ExtensionDescriptor.
 func descriptorSet(msg []byte) ([]byte, error) {
 	var d message.ExtensionDescriptor
 	if err := d.Parse(msg); err != nil || d.SetGzip() == nil {
@@ -46,7 +46,7 @@ func gunzip(packed []byte) ([]byte, error) {
 	return set, err
 }
 
-// Fields of google/protobuf/descriptor.proto, as far as typed fields of events need them.
+// Fields of google/protobuf/descriptor.proto that typed fields of events need.
 const (
 	setFile = 1 // of FileDescriptorSet
 
@@ -75,11 +75,11 @@ const (
 	enumNumber = 2 // of EnumValueDescriptorProto
 )
 
-// maxNestedTypes bounds how deep message types are declared inside each other.
+// maxNestedTypes limits nested declarations of message types.
 const maxNestedTypes = 32
 
-// add takes over the messages, enums and extensions of TrackEvent of an encoded FileDescriptorSet. What an earlier one
-// defines stays. What comes before a place that cannot be read stays as well.
+// add adds the messages, enums and extensions of TrackEvent in an encoded FileDescriptorSet. Earlier definitions take
+// precedence. On an error, it keeps what was read before.
 func (s *describedTypes) add(set []byte) error {
 	if s.messages == nil {
 		s.messages = make(map[string]*describedType)
@@ -94,7 +94,7 @@ func (s *describedTypes) add(set []byte) error {
 	})
 }
 
-// eachMessage calls do with each field of a message that is a message itself, or a text.
+// eachMessage calls do with each length-delimited field of a message.
 func eachMessage(msg []byte, do func(number int, content []byte) error) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
@@ -108,7 +108,7 @@ func eachMessage(msg []byte, do func(number int, content []byte) error) error {
 	return r.Err()
 }
 
-// textOf returns the last text with a number in a message.
+// textOf returns the last text with a field number in a message.
 func textOf(msg []byte, number int) (text string) {
 	for r := wire.NewReader(msg); r.Next(); {
 		if r.Field() == number && r.Type() == wire.Len {
@@ -216,15 +216,15 @@ func newField(msg []byte) (*field, error) {
 	return f, r.Err()
 }
 
-// occurrence is one field of a message that is being decoded.
+// occurrence is one field of the message being decoded.
 type occurrence struct {
 	field *field
-	typ   int // of the wire
+	typ   int // wire type
 	value uint64
 	bytes []byte
 }
 
-// sortOccurrences brings the occurrences of a repeated field together.
+// sortOccurrences groups the occurrences of repeated fields.
 func sortOccurrences(all []occurrence) {
 	byNumber := func(a, b occurrence) int { return a.field.number - b.field.number }
 	if !slices.IsSortedFunc(all, byNumber) {

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// oddIDs is a trace of processes and threads whose ids Perfetto cannot hold. The quotes, commas and words of the names are
-// the ones in descriptions that tell people about the ids.
+// oddIDs is a trace of processes and threads whose ids Perfetto cannot represent. The names contain the quotes, commas
+// and words of the descriptions with these ids.
 const oddIDs = `[
 {"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}},
 {"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0,pid 0"}},
@@ -34,7 +34,7 @@ const oddIDs = `[
 {"ph":"i","name":"i","pid":1,"tid":2,"ts":9,"s":"t"},
 {"ph":"M","name":"thread_name","pid":5,"tid":5,"args":{"name":"has no events"}}]`
 
-// identities returns what people and programs see of the processes and threads that are used.
+// identities returns what users and programs get about the processes and threads in use.
 func identities(t *timeline.Timeline) string {
 	var all []string
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -48,7 +48,7 @@ func identities(t *timeline.Timeline) string {
 	return strings.Join(all, "")
 }
 
-// Read back, the processes and threads of a trace of weft are what they were in the input, however Perfetto calls them.
+// The processes and threads of a trace of weft are read back as in the input, whatever their ids in Perfetto.
 func TestInputIDsAreReadBack(t *testing.T) {
 	first := readJSON(t, []byte(oddIDs))
 	want := identities(first.timeline)
@@ -73,7 +73,7 @@ func TestInputIDsAreReadBack(t *testing.T) {
 	}
 }
 
-// The description of a track says nothing of ids: it is for people.
+// The description of a track is for users and does not affect ids.
 func TestForeignDescriptions(t *testing.T) {
 	foreign := encode(t, `
 		packet { track_descriptor { uuid: 1 description: "In the input: pid 0" process { pid: 3 process_name: "p" } } }
@@ -85,7 +85,7 @@ func TestForeignDescriptions(t *testing.T) {
 	}
 }
 
-// A mark whose id is damaged is counted, and its track is what the descriptor says.
+// A mark with a damaged id is counted, and only the track's descriptor is used.
 func TestDamagedInputIDs(t *testing.T) {
 	for _, mark := range []string{
 		`input_id {}`, `input_id { number: 1 text: "a" }`, `input_id { text_is_number: true }`, `input_id { name: "x" }`,

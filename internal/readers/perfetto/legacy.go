@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// legacyEvent translates an event without type by its phase, as chrome-json.md says for the phase of that letter.
+// legacyEvent converts an event without type according to its phase, as chrome-json.md specifies.
 func (r *reader) legacyEvent() error {
 	e := &r.ev
 	switch e.Legacy.Phase {
@@ -45,7 +45,7 @@ func (r *reader) legacyEvent() error {
 	return r.legacyOther()
 }
 
-// legacyComplete translates phase X.
+// legacyComplete converts phase X.
 func (r *reader) legacyComplete() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -64,11 +64,11 @@ func (r *reader) legacyComplete() error {
 	if l.HasThreadTime && l.ThreadDurationUS >= 0 && l.ThreadDurationUS <= maxMicros {
 		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.ThreadDurationUS) * 1000)
 	}
-	r.out.InOrder = r.own.ofWeft // weft writes what begins at one time in the order in which it nests
+	r.out.InOrder = r.seqInfo.byWeft // weft writes slices with the same start in nesting order
 	return r.addOut()
 }
 
-// legacyDuration returns the duration, which is in microseconds; false if it cannot be one, which is counted.
+// legacyDuration returns the duration, given in microseconds. It counts an invalid one and returns false.
 func (r *reader) legacyDuration() (timeline.Nanos, bool) {
 	switch us := r.ev.Legacy.DurationUS; {
 	case us < 0:
@@ -85,7 +85,7 @@ func (r *reader) legacyDuration() (timeline.Nanos, bool) {
 // maxMicros is the largest duration in microseconds whose nanoseconds, added to a time, cannot overflow: 146 years.
 const maxMicros = 1 << 52
 
-// instantTrack finds the track of an instant by its scope (chrome-json.md 10).
+// instantTrack returns the track of an instant according to its scope (chrome-json.md 10).
 func (r *reader) instantTrack() timeline.TrackID {
 	switch r.ev.Legacy.InstantScope {
 	case schema.TrackEventLegacyEvent_ScopeGlobal:
@@ -98,7 +98,7 @@ func (r *reader) instantTrack() timeline.TrackID {
 	return r.eventTrack()
 }
 
-// legacyAsync translates the asynchronous phases. Their track is their id's.
+// legacyAsync converts the asynchronous phases, whose track depends on the id.
 func (r *reader) legacyAsync() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -137,10 +137,10 @@ func (r *reader) legacyAsync() error {
 	return r.addEvent(kind)
 }
 
-// idText writes an id as Chrome's JSON does.
+// idText formats an id as Chrome's JSON does.
 func idText(id uint64) []byte { return fmt.Appendf(nil, "0x%x", id) }
 
-// legacyFlow translates the phases s, t and f (chrome-json.md 15).
+// legacyFlow converts the phases s, t and f (chrome-json.md 15).
 func (r *reader) legacyFlow() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -174,10 +174,10 @@ func (r *reader) legacyFlow() error {
 	return r.b.AddFlow(&f)
 }
 
-// bindIDRoles has the role of a bind_id by the flow_direction beside it.
+// bindIDRoles maps the flow_direction of a bind_id to its role.
 var bindIDRoles = [...]timeline.FlowRole{1: timeline.FlowEnd, 2: timeline.FlowStart, 3: timeline.FlowContinue}
 
-// addBindID adds the flow end that a legacy bind_id stands for.
+// addBindID adds the flow end of a legacy bind_id.
 func (r *reader) addBindID() error {
 	l := &r.ev.Legacy
 	if l.FlowDirection < 1 || l.FlowDirection > 3 {
@@ -187,7 +187,7 @@ func (r *reader) addBindID() error {
 	return r.addFlow(timeline.FlowV2, bindIDRoles[l.FlowDirection], l.BindID, 0)
 }
 
-// droppedBindID adds the start of a flow of a dropped event: it ends the flow that had its id before (chrome-json.md
+// droppedBindID adds the flow start of a dropped event, because it ends an earlier flow with its id (chrome-json.md
 // 15).
 func (r *reader) droppedBindID() error {
 	e := &r.ev

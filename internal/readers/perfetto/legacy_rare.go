@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// legacyState translates a T with duration and without id: a state of the thread (chrome-json.md 17).
+// legacyState converts a T with duration and without id: a state of the thread (chrome-json.md 17).
 func (r *reader) legacyState() error {
 	dur, ok := r.legacyDuration()
 	if !ok {
@@ -29,15 +29,15 @@ func (r *reader) legacyState() error {
 	return r.addFlows()
 }
 
-// noThreadTime leaves the thread time out where the model has no place for it.
-func (r *reader) noThreadTime(of string) {
+// noThreadTime drops the thread time of an event, of a kind for which the model has none.
+func (r *reader) noThreadTime(kind string) {
 	if r.ev.threadTime != timeline.NoTime {
-		r.notConverted("thread time of a legacy " + of)
+		r.notConverted("thread time of a legacy " + kind)
 		r.ev.threadTime = timeline.NoTime
 	}
 }
 
-// legacyObject translates N, O and D: the life and the snapshots of an object (chrome-json.md 17).
+// legacyObject converts N, O and D: the life and the snapshots of an object (chrome-json.md 17).
 func (r *reader) legacyObject() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -73,7 +73,7 @@ func (r *reader) legacyObject() error {
 	return r.addFlows()
 }
 
-// legacyCounter translates a C: every annotation is a counter of its own (chrome-json.md 13).
+// legacyCounter converts a C: every annotation is a separate counter (chrome-json.md 13).
 func (r *reader) legacyCounter() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -107,7 +107,7 @@ func (r *reader) legacyCounter() error {
 	return nil
 }
 
-// number returns the value of an annotation that is a number, or a text that holds one.
+// number returns the value of a numeric annotation or text.
 func (a *annotation) number() (timeline.Number, bool) {
 	switch a.Kind {
 	case message.IntAnnotation:
@@ -132,8 +132,8 @@ func (a *annotation) number() (timeline.Number, bool) {
 	return timeline.Number{}, false
 }
 
-// legacyOther keeps a phase that is not a slice, instant, counter or flow as an instant: pieces of V8 profiles that are not collected (P), memory dumps (v,
-// V), clock syncs (c), contexts, links, and letters unknown to the format.
+// legacyOther converts other phases to instants: pieces of V8 profiles that are not collected (P), memory dumps (v, V),
+// clock syncs (c), contexts, links, and unknown letters.
 func (r *reader) legacyOther() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -156,7 +156,7 @@ func (r *reader) legacyOther() error {
 		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.Phase)))
 	}
 	r.encodeArgs(l)
-	e.threadTime = timeline.NoTime // it is in the arguments
+	e.threadTime = timeline.NoTime // the arguments have it
 	r.fillEvent(timeline.Instant)
 	if err := r.b.Add(&r.out); err != nil {
 		return err
@@ -164,8 +164,8 @@ func (r *reader) legacyOther() error {
 	return r.addFlows()
 }
 
-// legacyMetadata reads a legacy event of phase M, whose value is in an annotation (chrome-json.md 14). Of several values
-// the last one in the file counts.
+// legacyMetadata reads a legacy event of phase M, with its value in an annotation (chrome-json.md 14). The last value
+// in the file counts.
 func (r *reader) legacyMetadata() {
 	name := string(r.ev.resolvedName)
 	process, tid, ok := r.sequenceThread()
@@ -207,7 +207,7 @@ func (r *reader) legacyMetadata() {
 	}
 }
 
-// metadataValue returns the annotation of the current event that has the given name, the last one.
+// metadataValue returns the last annotation of the current event with a name.
 func (r *reader) metadataValue(name string) (found annotation) {
 	for _, msg := range r.ev.Annotations {
 		if a, err := r.parseAnnotation(msg); err == nil && string(a.name) == name {
@@ -217,7 +217,7 @@ func (r *reader) metadataValue(name string) (found annotation) {
 	return found
 }
 
-// metadataText returns an annotation that is a text; false if it is not, which is counted.
+// metadataText returns a text annotation. It counts any other and returns false.
 func (r *reader) metadataText(name string) ([]byte, bool) {
 	if a := r.metadataValue(name); a.Kind == message.TextAnnotation {
 		return r.validText(a.text), true
@@ -226,7 +226,7 @@ func (r *reader) metadataText(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// metadataNumber returns an annotation that is a number, rounded towards 0; false if it is not, which is counted.
+// metadataNumber returns a numeric annotation, rounded towards 0. It counts any other and returns false.
 func (r *reader) metadataNumber(name string) (int64, bool) {
 	a := r.metadataValue(name)
 	if n, ok := a.number(); ok && (n.IsInt() || math.Abs(n.Float()) < 1<<62) { // false for NaN

@@ -10,24 +10,24 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// lookahead holds packets back that cannot be read yet because what explains them comes later in the file:
+// lookahead delays packets that need information from later in the file:
 //
-//   - the clock of an event may be described by a later snapshot (perfetto.md 4);
-//   - the descriptor of typed fields is near the end of the traces that Chrome writes (observed).
+//   - a later snapshot may define the clock of an event (perfetto.md 4);
+//   - the descriptor of typed fields is near the end of Chrome's traces (observed).
 //
-// From the first such packet on all packets wait, so that they are read in file order once the explanation is found. If
-// the file has none, they are read without it, and what remains unexplained is counted. Waiting packets lie in memory
-// up to maxLookahead, beyond it in a temporary file.
+// From the first such packet on, all packets wait, so that they are read in file order once the information is found.
+// If the file lacks it, they are read without it, and problems are counted. Waiting packets are in memory up to
+// maxLookahead, beyond it in a temporary file.
 type lookahead struct {
 	reason  waitReason
 	clock   pfwire.Clock // for waitClock
-	over    [waitDescriptor + 1]bool
+	gaveUp  [waitDescriptor + 1]bool
 	rounds  int
-	waiting *readers.Spool[waiting]   // nil: no packet waits
-	spools  []*readers.Spool[waiting] // all that there were
+	waiting *readers.Spool[waiting]   // nil: none
+	spools  []*readers.Spool[waiting] // all, for close
 }
 
-// waiting is a packet that waits, which is the payload in the spool.
+// waiting is a waiting packet; its bytes are the payload in the spool.
 type waiting struct{ offset int64 }
 
 var waitingForm = extsort.FormOf[waiting]()
@@ -40,13 +40,13 @@ const (
 	waitDescriptor
 )
 
-// Limits of lookahead. One trace has few clocks, so the reader waits a few times at most.
+// Limits of lookahead. A trace has few clocks, so packets wait a few times at most.
 const (
 	maxLookahead       = 16 << 20
 	maxLookaheadRounds = 16
 )
 
-// isTimed reports whether the time of a payload matters.
+// isTimed reports whether packets with a payload need their time.
 func isTimed(payload int) bool {
 	switch payload {
 	case schema.TracePacket_TrackEvent, schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
@@ -55,19 +55,19 @@ func isTimed(payload int) bool {
 	return false
 }
 
-// mustWait returns what the current packet has to wait for.
+// mustWait returns what the current packet must wait for.
 func (r *reader) mustWait() waitReason {
 	switch {
-	case r.needsClock() && !r.ahead.over[waitClock]:
+	case r.needsClock() && !r.ahead.gaveUp[waitClock]:
 		return waitClock
-	case r.needsDescriptor() && !r.ahead.over[waitDescriptor]:
+	case r.needsDescriptor() && !r.ahead.gaveUp[waitDescriptor]:
 		return waitDescriptor
 	}
 	return noWait
 }
 
-// needsClock reports whether the current packet is an event in a clock that only a later snapshot can explain. A clock
-// that belongs to a sequence has to be described before its first use and is never waited for.
+// needsClock reports whether the current packet is an event on a clock that only a later snapshot can define. Clocks of
+// sequences must be defined before their first use, so packets do not wait for them.
 func (r *reader) needsClock() bool {
 	if !r.fields.HasTimestamp || !isTimed(r.fields.Payload) {
 		return false
@@ -100,7 +100,7 @@ func (r *reader) needsDescriptor() bool {
 	return types.Next()
 }
 
-// wait lets a packet wait, unless it is the explanation that the others wait for.
+// wait adds a packet to the waiting ones. If it has the required information, wait reads them all.
 func (r *reader) wait(p *pfwire.Packet) error {
 	l, f := &r.ahead, p.Fields
 	if l.waiting == nil {
@@ -112,7 +112,7 @@ func (r *reader) wait(p *pfwire.Packet) error {
 	}
 	switch {
 	case l.reason == waitClock && f.Payload == schema.TracePacket_ClockSnapshot:
-		// Only the clocks of the whole trace are taken from the snapshot now; the sequence gets its own in its turn.
+		// Read only the clocks of the whole trace now; the sequence gets its own when the packet is read.
 		if r.state.Clocks.Snapshot(nil, f.Sequence.Machine, f.Data) != nil || !r.state.Clocks.Knows(l.clock) {
 			return nil
 		}
@@ -126,10 +126,10 @@ func (r *reader) wait(p *pfwire.Packet) error {
 	return r.replay()
 }
 
-// release is called at the end of the file: packets that still wait are read without an explanation.
+// release reads the remaining packets at the end of the file.
 func (r *reader) release() error {
 	for r.ahead.reason != noWait {
-		r.ahead.over[r.ahead.reason] = true
+		r.ahead.gaveUp[r.ahead.reason] = true
 		if err := r.replay(); err != nil {
 			return err
 		}
@@ -137,11 +137,11 @@ func (r *reader) release() error {
 	return nil
 }
 
-// replay reads the packets that wait. A packet among them that has to wait for something else starts a new queue.
+// replay reads the waiting packets. One that must wait for something else starts a new queue.
 func (r *reader) replay() error {
 	l := &r.ahead
 	if l.rounds++; l.rounds >= maxLookaheadRounds {
-		l.over = [...]bool{waitClock: true, waitDescriptor: true}
+		l.gaveUp = [...]bool{waitClock: true, waitDescriptor: true}
 	}
 	packets := l.waiting
 	l.waiting, l.reason = nil, noWait

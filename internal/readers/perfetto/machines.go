@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// machineTracks are the tracks of the machine of the current packet. Uuids, pids and ids of flows mean something on one machine.
+// machineTracks are the tracks of the current packet's machine. Uuids, pids and flow ids are local to a machine.
 type machineTracks struct {
 	machine   uint32
 	home      uint32 // the machine of the trace itself
@@ -21,18 +21,18 @@ func newMachineTracks() *machineTracks {
 	return &machineTracks{tracks: &host, machines: map[uint32]*tracks{0: &host}}
 }
 
-// maxMachines bounds how many machines are kept apart; what comes from more is assigned to the trace's own.
+// maxMachines limits the machines that are distinguished; data of further ones is assigned to the trace's own.
 const maxMachines = 1 << 10
 
-// adopt makes the machine whose packet comes first the trace's own: a file may hold nothing of the host.
-func (r *reader) adopt(f *message.TracePacket) {
+// adoptMachine makes the machine of the first packet the trace's own: a file may contain no data of the host.
+func (r *reader) adoptMachine(f *message.TracePacket) {
 	if !r.homeKnown && f.Payload != schema.TracePacket_SynchronizationMarker {
 		r.home, r.homeKnown = f.Sequence.Machine, true
 	}
 	switch f.Sequence.Machine {
 	case r.home:
 		f.Sequence.Machine = 0
-	case 0: // the host came later: it has the number of the other one
+	case 0: // the host came later and gets the number of the other one
 		f.Sequence.Machine = r.home
 	}
 }
@@ -48,14 +48,14 @@ func (r *reader) setMachine(machine uint32) {
 			r.setMachine(0)
 			return
 		}
-		of := newTracks()
-		m.machines[machine] = &of
+		tracks := newTracks()
+		m.machines[machine] = &tracks
 	}
 	m.machine, m.tracks = machine, m.machines[machine]
 	r.b.SetMachine(machine)
 }
 
-// flowID makes the id of a flow unique among all machines.
+// flowID makes a flow id unique across machines.
 func (r *reader) flowID(id uint64) uint64 {
 	if r.machine == 0 {
 		return id
@@ -63,7 +63,7 @@ func (r *reader) flowID(id uint64) uint64 {
 	return (id ^ uint64(r.machine)*0x9e3779b97f4a7c15) * 0xa0761d6478bd642f
 }
 
-// systemInfo reads what the machine is called. The rest is settings and properties of the system.
+// systemInfo reads the name of the machine. The rest is settings and properties of the system.
 func (r *reader) systemInfo(msg []byte) {
 	var info message.SystemInfo
 	if err := info.Parse(msg); err != nil {
@@ -82,7 +82,7 @@ func (r *reader) systemInfo(msg []byte) {
 	}
 }
 
-// remoteClockSync reads how the clocks of the current machine compare to the host's.
+// remoteClockSync reads the offsets between the clocks of the current machine and the host's.
 func (r *reader) remoteClockSync(msg []byte) {
 	rounds, err := r.state.Clocks.Sync(r.fields.Sequence.Machine, msg)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// What comes from more machines than are kept apart is of the machine of the trace itself, whatever came before it.
+// Data of machines beyond the limit belongs to the trace's own machine, whatever came before it.
 func TestManyMachines(t *testing.T) {
 	text := new(strings.Builder)
 	for machine := range maxMachines + 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The parts of a path may come as often as a packet has room: what is too long is left out and counted, and a mapping is read
-// once, however many frames lie in it.
+// The path of a mapping may have any number of parts: a path that is too long is truncated and counted, and a mapping
+// is read once, however many frames refer to it.
 func TestLongMappingPath(t *testing.T) {
 	parts := strings.Repeat(" path_string_ids: 1", maxMappingPath)
 	got := readTrace(t, encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 sequence_flags: 3 interned_data {

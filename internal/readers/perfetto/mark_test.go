@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -25,8 +26,8 @@ func rolesOf(t *timeline.Timeline) map[string]timeline.Role {
 	return roles
 }
 
-// A track has the role that its mark says, none if the mark is damaged, which is counted, and none if it has no mark, whatever
-// it is called.
+// A track has the role in its mark; none if the mark is missing, or damaged, which is counted, whatever the name of the
+// track.
 func TestRoleMarks(t *testing.T) {
 	for _, c := range []struct {
 		name, mark string
@@ -67,7 +68,7 @@ func TestRoleMarks(t *testing.T) {
 	}
 }
 
-// mistyped returns a field that has another wire type than in the schema: each of those that it can have.
+// mistyped returns a field with each other wire type.
 func mistyped(number protowire.Number, is protowire.Type) (fields []string) {
 	for wireType, value := range map[protowire.Type]string{
 		protowire.VarintType: "\x05", protowire.Fixed32Type: "\x05\x00\x00\x00", protowire.Fixed64Type: "\x05\x00\x00\x00\x00\x00\x00\x00", protowire.BytesType: "\x01x",
@@ -79,12 +80,12 @@ func mistyped(number protowire.Number, is protowire.Type) (fields []string) {
 	return fields
 }
 
-// inField puts a message into a field of another.
+// inField wraps a message in a field of another.
 func inField(number protowire.Number, msg string) string {
 	return string(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), msg))
 }
 
-// A mark of which one field has another wire type is damaged, whatever else it says: the track is what the descriptor says.
+// A mark with a field of another wire type is damaged, whatever else it contains: only the descriptor is used.
 func TestMistypedMarks(t *testing.T) {
 	const varint, fixed64, text = protowire.VarintType, protowire.Fixed64Type, protowire.BytesType
 	const input = "\x08\x09"                                // number: 9
@@ -165,7 +166,7 @@ func checkDamagedMark(t *testing.T, what, descriptor string) {
 	}
 }
 
-// What else weft has in fields of its own is counted as well if it is damaged.
+// Other fields of weft are also counted if damaged.
 func TestMistypedFieldsOfWeft(t *testing.T) {
 	count := func(what, trace string, kind problem.Kind) *timeline.Timeline {
 		t.Helper()
@@ -195,13 +196,13 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	for _, field := range mistyped(9901, protowire.VarintType) {
 		count("weft_thread_time", inField(1, instant+field), problem.PacketNotConverted)
 	}
-	for _, field := range append(mistyped(9908, protowire.VarintType), "\xa0\xeb\x04\x05") { // and not of weft
+	for _, field := range append(mistyped(9908, protowire.VarintType), "\xa0\xeb\x04\x05") { // and outside weft's sequences
 		count("weft_levels", inField(1, instant+field), problem.PacketNotConverted)
 	}
 	for _, field := range append(mistyped(9904, protowire.VarintType), "\x80\xeb\x04\x05") { // and without a counter
 		count("weft_thread_time_delta", inField(1, instant+field), problem.PacketNotConverted)
 	}
-	for _, field := range append(mistyped(9903, protowire.VarintType), "\xf8\xea\x04\x05") { // and the uuid of no track
+	for _, field := range append(mistyped(9903, protowire.VarintType), "\xf8\xea\x04\x05") { // and an unknown track uuid
 		count("weft_thread", inField(1, instant+field), problem.PacketNotConverted)
 	}
 	twoFlows := "\x50\x01\x40\x01" + inField(11, "\x48\x03\xf9\x02\x01\x00\x00\x00\x00\x00\x00\x00\xf9\x02\x02\x00\x00\x00\x00\x00\x00\x00")
@@ -215,8 +216,8 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	}
 }
 
-// A slice that shows a recursion gives way to its calls, on a sequence of weft and if all of them follow. What is missing, or too
-// many, is counted.
+// The calls of a recursion replace the slice that shows them, on a sequence of weft and if all of them follow. Missing
+// or extra calls are counted.
 func TestFoldedCalls(t *testing.T) {
 	ofWeft := string(encode(t, `packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }`))
 	on := func(sequence int, event string) string {
@@ -262,7 +263,7 @@ func TestFoldedCalls(t *testing.T) {
 	}
 }
 
-// Pages are those that weft wrote. A damaged one is counted, and attributes that look like pages say nothing.
+// Only weft's pages are read. A damaged one is counted, and attributes that look like pages are ignored.
 func TestPages(t *testing.T) {
 	whole := timeline.Page{Window: 19327352833, Tab: 7, Embedder: 2, URL: "https://a.test/", Private: true}
 	for _, c := range []struct {
@@ -274,7 +275,7 @@ func TestPages(t *testing.T) {
 		{"of several inputs", `weft_pages { window: 2 } weft_pages { window: 2 id_space: "b" }`, []timeline.Page{{Window: 2}, {Window: 2, IDSpace: "b"}}, 0},
 		{"window alone", `weft_pages { window: 0 }`, []timeline.Page{{}}, 0},
 		{"one damaged", `weft_pages { window: 2 } weft_pages { tab: 7 } weft_pages { window: 3 }`, []timeline.Page{{Window: 2}, {Window: 3}}, 1},
-		{"long", `weft_pages { window: 2 url: "` + strings.Repeat("x", maxAttribute+1) + `" }`, nil, 1},
+		{"long", `weft_pages { window: 2 url: "` + strings.Repeat("x", readers.MaxAttribute+1) + `" }`, nil, 1},
 		{"no UTF-8", `weft_pages { window: 2 url: "\xff" }`, nil, 1},
 		{"attribute", `attribute { key: "firefox.page.2" string_value: "{\"tabID\":7,\"url\":\"https://a.test/\"}" }`, nil, 0},
 	} {
@@ -288,7 +289,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Every byte of a page that is changed or missing gives a page, or one that is counted.
+// Every changed or missing byte of a page gives a page, or one that is counted.
 func TestDamagedPages(t *testing.T) {
 	message := encode(t, `packet { trace_attributes { weft_pages { window: 5 tab: 7 embedder: 2 url: "https://a.test/" } } }`)
 	page := message[bytes.Index(message, []byte("\x08\x05\x10\x07")):]
@@ -306,7 +307,7 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// A thread has the facts that its mark says. A damaged one is counted, and the thread has none then.
+// A thread has the facts in its mark. A damaged mark is counted, and the thread then has none.
 func TestFacts(t *testing.T) {
 	delay := timeline.Fact{Kind: timeline.FactEventDelay, Number: timeline.Float(0.5), Samples: 3, Start: 5, End: 9}
 	category := timeline.Fact{Kind: timeline.FactCategory, Text: "Idle", Samples: 3, Start: 5, End: 10}

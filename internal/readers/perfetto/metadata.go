@@ -11,14 +11,12 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxAttribute is the size of the largest metadata value that is kept, as in chrome-json.md 14.
-const maxAttribute = 16 << 10
-
 func (r *reader) setAttribute(key, value []byte) {
-	if len(value) > maxAttribute {
+	if len(value) > readers.MaxAttribute {
 		r.add(problem.MetadataValueOmitted, string(key))
 		return
 	}
@@ -29,7 +27,7 @@ func (r *reader) setIntAttribute(key []byte, value int64) {
 	r.b.SetIntAttribute(string(r.validText(key)), value)
 }
 
-// chromeEvents reads the metadata of a ChromeEventBundle, which become attributes of the trace.
+// chromeEvents reads the metadata of a ChromeEventBundle into attributes of the trace.
 func (r *reader) chromeEvents(msg []byte) {
 	var e message.ChromeEvents
 	err := e.Parse(msg)
@@ -79,20 +77,20 @@ func (r *reader) traceAttributes(msg []byte) {
 	}
 }
 
-// traceAttribute reads one attribute. Two of them mean that weft wrote the sequence or appended it to the trace; then weft's names
-// for attributes mean what weft means by them.
+// traceAttribute reads one attribute. Two attributes show that weft wrote the sequence or appended it to the trace;
+// then weft's attribute names have weft's meaning.
 func (r *reader) traceAttribute(a *message.Attribute) {
 	switch key := string(a.Key()); {
 	case r.seq == nil:
 	case key == pfwire.AttributeVersion && !a.IsInt():
-		r.own.ofWeft = true
+		r.seqInfo.byWeft = true
 	case key == timeline.AppendedAttribute && a.IsInt() && a.Int() == int64(r.fields.Sequence.ID):
-		r.own.appended = true
+		r.seqInfo.appended = true
 	}
 	switch {
-	case len(a.Text()) > maxAttribute:
+	case len(a.Text()) > readers.MaxAttribute:
 		r.add(problem.MetadataValueOmitted, string(a.Key()))
-	case r.own.ofWeft || r.own.appended:
+	case r.seqInfo.byWeft || r.seqInfo.appended:
 		r.b.SetOwnAttribute(timeline.Attribute{Key: string(r.validText(a.Key())), Text: string(r.validText(a.Text())), Int: a.Int(), IsInt: a.IsInt()})
 	case a.IsInt():
 		r.setIntAttribute(a.Key(), a.Int())
@@ -101,16 +99,16 @@ func (r *reader) traceAttribute(a *message.Attribute) {
 	}
 }
 
-// parsePage parses a page. It is not ok if nothing that weft writes has it.
+// parsePage parses a page; false for pages that weft would not write.
 func parsePage(msg []byte) (timeline.Page, bool) {
 	var p message.Page
 	err := p.Parse(msg)
 	url := p.URL()
 	return timeline.Page{Window: p.Window(), Tab: p.Tab(), Embedder: p.Embedder(), URL: string(url), Private: p.IsPrivate(), IDSpace: string(p.IDSpace())},
-		isIDSpace(p.IDSpace()) && err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
+		isIDSpace(p.IDSpace()) && err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= readers.MaxAttribute && utf8.Valid(url)
 }
 
-// traceUUID keeps the identity of the recording as an attribute.
+// traceUUID adds the identity of the recording as an attribute.
 func (r *reader) traceUUID(msg []byte) {
 	var u message.TraceUUID
 	if err := u.Parse(msg); err != nil {
@@ -122,7 +120,7 @@ func (r *reader) traceUUID(msg []byte) {
 	r.b.SetAttribute("trace_uuid", text)
 }
 
-// serviceEvent reads when the tracing service began to trace. Its events are in BOOTTIME unless they name a clock.
+// serviceEvent reads when the tracing service started to trace. Its events are in BOOTTIME unless they name a clock.
 func (r *reader) serviceEvent(msg []byte) {
 	var e message.ServiceEvent
 	if err := e.Parse(msg); err != nil {
@@ -134,8 +132,8 @@ func (r *reader) serviceEvent(msg []byte) {
 	}
 }
 
-// setStarted keeps when the service began to trace as an attribute. If no snapshot explains the clock, the time is taken for
-// one of the trace, as in Perfetto.
+// setStarted adds the start of tracing as an attribute. If no snapshot defines its clock, the time is used as trace
+// time, as in Perfetto.
 func (r *reader) setStarted() {
 	if r.started == nil {
 		return
@@ -149,8 +147,8 @@ func (r *reader) setStarted() {
 	}
 }
 
-// validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); what is not UTF-8
-// becomes U+FFFD, as it does in the other formats.
+// validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); as in the other formats,
+// invalid bytes become U+FFFD.
 func (r *reader) validText(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -159,7 +157,7 @@ func (r *reader) validText(text []byte) []byte {
 	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 }
 
-// internedText returns the text of an interned id; an unknown one is counted and has the empty text. Id 0 means "not set".
+// internedText returns the text of an interned id. It counts an unknown id and returns nil. Id 0 means "not set".
 func (r *reader) internedText(kind message.InternedKind, iid uint64) []byte {
 	text, ok := r.interned(kind, iid)
 	if !ok {
@@ -169,14 +167,15 @@ func (r *reader) internedText(kind message.InternedKind, iid uint64) []byte {
 }
 
 const (
-	// maxInlined bounds the total length of interned texts that are written with each event that uses them, because the tables
-	// of the Builder have no room for them. Beyond it they are truncated to shortText, so that a small trace that uses one
-	// long text many times cannot become a huge one.
+	// maxInlined limits the total length of interned texts that are repeated in each event because the Builder's tables
+	// are full. Further texts are truncated to shortText, so that a small trace with many references to one long text
+	// does not become a huge one.
 	maxInlined = 1 << 30
 	shortText  = 256
 )
 
-// bounded returns an interned text, truncated beyond maxInlined if it has no room in the table in which intern looks for it.
+// bounded returns an interned text. Beyond maxInlined it truncates texts that intern cannot find in, or add to, a
+// table.
 func (r *reader) bounded(text []byte, intern func([]byte) bool) []byte {
 	if len(text) <= shortText || intern(text) {
 		return text
@@ -193,7 +192,7 @@ func (r *reader) encodeInterned(args *timeline.ArgsEncoder, text []byte) {
 	args.InternedText(r.bounded(r.validText(text), r.b.InternText))
 }
 
-// interned returns an entry of interned data as it is. It is not ok for an unknown one, which is counted, and for id 0.
+// interned returns an unconverted entry of interned data; false for id 0, and for an unknown id, which it counts.
 func (r *reader) interned(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	if r.seq == nil || iid == 0 {
 		return nil, false

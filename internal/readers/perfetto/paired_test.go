@@ -12,11 +12,11 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// pairedSlack is how far the two recordings of one run may differ: each reads the clock for itself.
+// pairedSlack is the maximum difference of times in two recordings of one run, which read the clock separately.
 const pairedSlack = 100 * 1000
 
-// TestPairedRecordings compares two recordings of one run: Chrome wrote its whole life as a Perfetto trace, and a part of
-// it as JSON. Every slice that the JSON has on a thread must be in the Perfetto trace, on the same thread at the same time.
+// TestPairedRecordings compares two recordings of one run of Chrome: all of it as a Perfetto trace, and a part as JSON.
+// Every slice on a thread in the JSON must be in the Perfetto trace, on the same thread at the same time.
 func TestPairedRecordings(t *testing.T) {
 	native := readTrace(t, recordings[4].open(t))
 	json := readJSON(t, openRecording(t, "chrome", "chrome-paired-tiny.json.gz"))
@@ -62,7 +62,7 @@ func TestPairedRecordings(t *testing.T) {
 			}
 		}
 	}
-	// Of a few slices one recording has the start or the end much later: the thread lost its processor in between.
+	// For a few slices one recording has a much later start or end: the thread was preempted in between.
 	if total < 1000 || exact < total-10 {
 		t.Errorf("%d of %d slices are equal", exact, total)
 	}
@@ -76,7 +76,7 @@ func readJSON(t *testing.T, trace []byte) *result {
 	})
 }
 
-// TestOwnOutput reads back what weft makes of Chrome JSON: the events, their places and arguments must be the same.
+// TestOwnOutput reads back converted Chrome JSON: the events, their tracks and arguments must be the same.
 func TestOwnOutput(t *testing.T) {
 	for _, rec := range []struct{ kind, name string }{
 		{"chrome", "chrome-devtools-tiny.json.gz"}, {"chrome", "chrome-everything-small.json.gz"},

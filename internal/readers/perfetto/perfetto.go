@@ -1,20 +1,19 @@
-// Package perfetto reads Perfetto traces: those that weft writes and those that Chrome and other programs record with
-// Perfetto's own SDK (perfetto.md 15).
+// Package perfetto reads Perfetto traces of weft, Chrome, and other programs that use Perfetto's SDK (perfetto.md 15).
 //
-// Read goes through the packets once, in file order. Package pfwire keeps the state that packets hand to each other
-// (interned data, defaults, clocks); here the payloads are translated:
+// Read reads the packets once, in file order. Package pfwire maintains the state that packets share (interned data,
+// defaults, clocks); this package converts the payloads:
 //
 //	track_event          Begin, End, Instant, Counter and flow records; see event.go, legacy.go, counters.go
-//	track_descriptor …   tracks, their names and places; see tracks.go
+//	track_descriptor …   tracks, their names and positions; see tracks.go
 //	samples              Sample records; see samples.go
-//	V8 profiles          handed to a v8profile.Assembler; see profiles.go
+//	V8 profiles          passed to a v8profile.Assembler; see profiles.go
 //	metadata             attributes of the trace; see metadata.go
 //
-// Arguments come as debug annotations (annotations.go) or as typed fields (extensions.go), which are decoded with the
-// descriptor that the trace brings along or with the few that are known here (schema.go).
+// Arguments are debug annotations (annotations.go) or typed fields (extensions.go), which are decoded with the trace's
+// descriptor or with the few known here (schema.go).
 //
-// What has no counterpart in weft's event model is counted as packet_not_converted, once for each packet, with the
-// number of the field.
+// Data without a counterpart in weft's event model is counted as packet_not_converted, once per packet, with the field
+// number.
 package perfetto
 
 import (
@@ -40,14 +39,14 @@ import (
 type Options struct {
 	readers.Options
 
-	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are not
-	// events of the trace then. nil: they are kept as events.
+	// Profiles assembles the V8 CPU profiles of the trace; their processes and threads are TrackIDs. Their pieces are
+	// then not events of the trace. nil: they stay events.
 	Profiles *v8profile.Assembler
 
-	// Located is told which packet holds an event, by its number among the packets that can be read, in the order
-	// of the events; and for the first call of a recursion also which one shows that to viewers (perfetto.md 6.7). Optional.
+	// Located receives the number, among the readable packets, of the packet with an event, in the order of the events;
+	// for the first call of a recursion also of the packet that shows it to viewers (perfetto.md 6.7). Optional.
 	Located func(event uint32, packet int64)
-	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.
+	// Described receives, at the end, the uuid of the descriptor of each process and thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
 
 	inlined int // bytes of interned texts written inline; 0: maxInlined
@@ -56,17 +55,17 @@ type Options struct {
 // contextInterval is the number of packets between checks of the context.
 const contextInterval = 1024
 
-// Read reads the trace in src, which must not be compressed as a whole, and gives its events to b. Event indexes count
-// the events and samples of the file from 0; offsets are the offsets of their packets, or of the bundle they are in.
+// Read reads the trace in src, which must not be compressed as a whole, into b. Event indexes count the events and
+// samples of the file from 0; offsets locate their packets or the enclosing bundles.
 //
-// It is an error if src cannot be read, is empty or is not a Perfetto trace. Bad data inside a trace is counted in
-// opts.Problems. Errors of b and of ctx are returned as they are.
+// An unreadable or empty src, or one that is not a Perfetto trace, is an error. Bad data inside a trace is counted in
+// opts.Problems. Errors of b and ctx are returned unchanged.
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
 	r := newReader(ctx, b, opts)
 	defer r.ahead.close()
 	defer r.pieces.Close()
 	packets := pfwire.NewPacketReader(src)
-	strange, known := 0, false // messages with something in them, up to the first one that may be a packet
+	messages, known := 0, false // nonempty messages up to the first possible packet
 	for n := 0; ; n++ {
 		if err := r.interrupted(); err != nil {
 			return err
@@ -82,13 +81,13 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 			continue
 		}
 		if !known && len(packet.Bytes) > 0 {
-			strange, known = strange+1, pfwire.IsPacket(packet.Bytes)
+			messages, known = messages+1, pfwire.IsPacket(packet.Bytes)
 		}
 		if err := r.packet(&packet); err != nil {
 			return err
 		}
 	}
-	if strange > 0 && !known {
+	if messages > 0 && !known {
 		return errNoPacket
 	}
 	offset, truncated := packets.Truncated()
@@ -111,10 +110,10 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	return nil
 }
 
-// errNoPacket is the error for another file of protobuf, in which no message may be a packet.
-var errNoPacket = errors.New("no Perfetto trace: no message in it is a packet of one")
+// errNoPacket reports another protobuf file, in which no message can be a packet.
+var errNoPacket = errors.New("not a Perfetto trace: none of its messages is a packet")
 
-// badPacket counts a place where no packet can be read. It returns errors of the source, and an error at the start of
+// badPacket counts a position where no packet can be read. It returns errors of the source, and errors at the start of
 // the input, which is then not a trace.
 func (r *reader) badPacket(err error, first bool) error {
 	var bad *pfwire.PacketError
@@ -125,51 +124,51 @@ func (r *reader) badPacket(err error, first bool) error {
 	return nil
 }
 
-// reader holds the state of one Read.
+// reader is the state of one Read.
 type reader struct {
 	ctx      context.Context
-	steps    int // packets since Read began, the waiting ones twice
+	steps    int // packets so far, counting waiting ones twice
 	b        *timeline.Builder
 	problems *problem.Log
 	args     timeline.ArgFilter
 
 	noScreenshots bool
-	memory        int64 // for what waits
+	memory        int64 // for waiting packets
 	tempDir       string
 
 	state   *pfwire.State
 	fields  *message.TracePacket // of the current packet
 	seq     *pfwire.Sequence     // of the current packet; nil if it has none
-	own     *sequence            // what is remembered of that
+	seqInfo *sequence            // further state of that sequence
 	offset  int64                // of the current packet
 	index   uint32               // of the next event
-	number  int64                // of the current packet, among those that can be read
+	number  int64                // of the current packet, among the readable ones
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Assembler
 	pieces   *readers.Spool[piece]
-	traceIDs v8profile.TraceIDs // in the arguments of the current event
-	scan     jsonscan.Scanner   // of arguments that are JSON
+	traceIDs v8profile.TraceIDs // from the arguments of the current event
+	scan     jsonscan.Scanner   // for JSON arguments
 
-	passing []message.FlowStep // of the current event, see flowSteps
+	flowOrder []message.FlowStep // of the current event, see flowSteps
 
 	maxInlined, inlined int // bytes of interned texts written inline, see bounded
 
 	ahead lookahead
 	*machineTracks
-	sequences  map[*pfwire.Sequence]*sequence
-	extensions describedTypes
-	writer     writer
-	alone      bool // the Builder has nothing but what is read
-	ev         trackEvent
-	out        timeline.Event
-	samples    *timeline.SampleDescription // of the first sample
-	started    *pfwire.Stamp               // when the service began to trace
-	occurs     []occurrence                // stack of schema.go
-	text       []byte                      // scratch
-	clues      *producers.ChromeClues
-	skipped    map[string]*tally
-	tallies    []*tally // in order of first occurrence
+	sequences       map[*pfwire.Sequence]*sequence
+	extensions      describedTypes
+	writer          writer
+	builderWasEmpty bool // the Builder has only events of this trace
+	ev              trackEvent
+	out             timeline.Event
+	samples         *timeline.SampleDescription // of the first sample
+	started         *pfwire.Stamp               // start of tracing
+	occurs          []occurrence                // stack of schema.go
+	text            []byte                      // scratch
+	clues           *producers.ChromeClues
+	skipped         map[string]*tally
+	tallies         []*tally // in order of first occurrence
 }
 
 func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
@@ -182,27 +181,29 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		problems: opts.Problems,
 		args:     opts.Args,
 
-		noScreenshots: opts.NoScreenshots,
-		memory:        cmp.Or(opts.Spool, maxLookahead),
-		maxInlined:    cmp.Or(opts.inlined, maxInlined),
-		tempDir:       opts.TempDir,
-		state:         state,
-		machineTracks: newMachineTracks(),
-		sequences:     map[*pfwire.Sequence]*sequence{nil: none},
-		own:           none,
-		skipped:       make(map[string]*tally),
-		fields:        new(message.TracePacket),
-		located:       opts.Located,
-		profiles:      opts.Profiles,
-		number:        -1,
-		alone:         b.IsEmpty(),
-		clues:         producers.NewChromeClues(b),
+		noScreenshots:   opts.NoScreenshots,
+		memory:          cmp.Or(opts.Spool, maxLookahead),
+		maxInlined:      cmp.Or(opts.inlined, maxInlined),
+		tempDir:         opts.TempDir,
+		state:           state,
+		machineTracks:   newMachineTracks(),
+		sequences:       map[*pfwire.Sequence]*sequence{nil: none},
+		seqInfo:         none,
+		skipped:         make(map[string]*tally),
+		fields:          new(message.TracePacket),
+		located:         opts.Located,
+		profiles:        opts.Profiles,
+		number:          -1,
+		builderWasEmpty: b.IsEmpty(),
+		clues:           producers.NewChromeClues(b),
 	}
-	r.pieces = r.newPieces()
+	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, and each
+	// continues the one before.
+	r.pieces = readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
 	return r
 }
 
-// interrupted checks the context now and then and returns its error.
+// interrupted regularly checks the context and returns its error.
 func (r *reader) interrupted() error {
 	r.steps++
 	if r.steps%contextInterval == 0 {
@@ -211,16 +212,16 @@ func (r *reader) interrupted() error {
 	return r.b.Full()
 }
 
-// packet reads one packet, unless it has to wait for something later in the file.
+// packet reads one packet, unless it must wait for information later in the file.
 func (r *reader) packet(p *pfwire.Packet) error {
-	r.adopt(p.Fields)
+	r.adoptMachine(p.Fields)
 	if r.ahead.reason != noWait {
 		return r.wait(p)
 	}
 	return r.readPacket(p)
 }
 
-// readPacket brings the state up to date and translates the payload. The error is one of the Builder.
+// readPacket updates the state and converts the payload. Errors come from the Builder.
 func (r *reader) readPacket(p *pfwire.Packet) error {
 	r.offset, r.fields = p.Offset, p.Fields
 	if p.Err != nil {
@@ -233,7 +234,7 @@ func (r *reader) readPacket(p *pfwire.Packet) error {
 	if f.Payload == schema.TracePacket_TrackEvent {
 		eventErr = r.ev.parse(f.Data)
 	}
-	// Applying a packet twice, now and when it has waited, makes no difference; all else happens once.
+	// Applying a packet again after waiting has no effect; everything else happens once.
 	seq, err := r.state.Apply(f)
 	r.setSequence(seq)
 	if r.ahead.reason = r.mustWait(); r.ahead.reason != noWait {
@@ -256,7 +257,7 @@ func (r *reader) readPacket(p *pfwire.Packet) error {
 	return r.payload(stamp, stampErr)
 }
 
-// payload translates what the packet says.
+// payload converts the payload of the packet.
 func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	data := r.fields.Data
 	switch r.fields.Payload {
@@ -273,10 +274,10 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 		}
 	case schema.TracePacket_TrackEvent:
 		switch {
-		case r.fields.Folded && !r.own.ofWeft:
+		case r.fields.Folded && !r.seqInfo.byWeft:
 			r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftFolded))
 			return nil
-		case r.own.ofWeft && r.isShown():
+		case r.seqInfo.byWeft && r.isShown():
 			return nil
 		}
 		return r.trackEvent(stamp, stampErr)
@@ -308,12 +309,17 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	return nil
 }
 
-// finish reads the packets that still wait and the pieces of profiles, and reports the clocks and what was not converted.
+// finish reads the waiting packets and the pieces of profiles, and reports the clocks and the data that was not
+// converted.
 func (r *reader) finish() error {
 	if err := r.release(); err != nil {
 		return err
 	}
-	r.checkFolded()
+	for _, s := range r.sequences { // recursions with missing calls at the end
+		if s.folded.Left() > 0 {
+			r.levelsNotConverted()
+		}
+	}
 	if err := r.readPieces(); err != nil {
 		return err
 	}
@@ -324,7 +330,7 @@ func (r *reader) finish() error {
 	}
 	r.clues.Date()
 	r.setStarted()
-	if r.writer.seq != nil && !r.writer.others && r.alone {
+	if r.writer.seq != nil && !r.writer.mixed && r.builderWasEmpty {
 		r.b.SetOrdered()
 	}
 	for _, t := range r.tallies {
@@ -337,7 +343,7 @@ func (r *reader) finish() error {
 	return nil
 }
 
-// position is the place of the current packet.
+// position returns the position of the current packet.
 func (r *reader) position() problem.Position { return problem.Position{Event: -1, Offset: r.offset} }
 
 func (r *reader) add(kind problem.Kind, detail string) { r.problems.Add(kind, r.position(), detail) }
@@ -346,25 +352,25 @@ func (r *reader) malformed(what string, err error) {
 	r.add(problem.PacketMalformed, what+": "+err.Error())
 }
 
-// tally counts the packets that hold one thing that is not converted.
+// tally counts the packets with one kind of data that is not converted.
 type tally struct {
 	what  string
 	count uint64
 	first problem.Position
 }
 
-// details are what holds no event, and is in every recording of Chrome: the settings, statistics and metadata of the recording, the system, what
-// the tracing service notes beside them (124), and Chrome's own descriptions of processes and threads.
+// details lists data without events that every recording of Chrome has: settings, statistics and metadata of the
+// recording, the system, notes of the tracing service (124), and Chrome's own descriptions of processes and threads.
 var details = []string{
 	"TracePacket field 33", "TracePacket field 35", "TracePacket field 45", "TracePacket field 51", "TracePacket field 124",
 	"TrackDescriptor field 6", "TrackDescriptor field 7",
 }
 
-// maxTallies bounds the number of different things that are counted one by one.
+// maxTallies limits the kinds of data that are counted separately.
 const maxTallies = 1000
 
-// notConverted counts something without counterpart. The counts go to the problem log at the end, one case for each
-// kind of thing, so that a frequent one does not hide the others.
+// notConverted counts data without a counterpart. The counts go to the problem log at the end, one case per kind, so
+// that a frequent kind does not hide the others.
 func (r *reader) notConverted(what string) {
 	t := r.skipped[what]
 	if t == nil {
@@ -379,7 +385,7 @@ func (r *reader) notConverted(what string) {
 	t.count++
 }
 
-// traceTime converts the stamp of an event and counts the problem if it cannot be used.
+// traceTime converts the stamp of an event to trace time. It counts an unusable stamp and returns false.
 func (r *reader) traceTime(stamp pfwire.Stamp, err error) (timeline.Nanos, bool) {
 	var t int64
 	if err == nil {
@@ -398,7 +404,7 @@ func (r *reader) traceTime(stamp pfwire.Stamp, err error) (timeline.Nanos, bool)
 	return 0, false
 }
 
-// nextIndex gives out the index of an event.
+// nextIndex returns the index for a new event.
 func (r *reader) nextIndex() uint32 {
 	i := r.index
 	if r.located != nil {

@@ -85,7 +85,8 @@ func TestSourceError(t *testing.T) {
 	}
 }
 
-// A packet cut by the end of the file is counted, and all before it is read. Every cut gives some result.
+// A packet truncated by the end of the file is counted, and all packets before it are read. Every truncation gives a
+// result.
 func TestCutFile(t *testing.T) {
 	trace := encode(t, oneThread+`
 packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "kept" } }
@@ -290,7 +291,7 @@ func TestTypedFieldsWithoutDescriptor(t *testing.T) {
 	}
 }
 
-// Deep nesting is cut at a fixed level and counted.
+// Deep nesting is truncated at a fixed level and counted.
 func TestDeepArguments(t *testing.T) {
 	deep := &protos.DebugAnnotation{Value: &protos.DebugAnnotation_IntValue{IntValue: 1}}
 	for range 2 * maxArgDepth {
@@ -316,7 +317,7 @@ func TestDeepArguments(t *testing.T) {
 	}
 }
 
-// oneProfile is a V8 profile, and an event whose stack it knows by a trace id. The second piece comes before the first.
+// oneProfile is a V8 profile, and an event with a recorded stack. The second piece comes before the first.
 const oneProfile = oneThread + `
 packet { trusted_packet_sequence_id: 1 timestamp: 1000 track_event { track_uuid: 2 name: "Profile"
 	debug_annotations { name: "data" legacy_json_value: "{\"startTime\":1,\"source\":\"Internal\"}" } legacy_event { phase: 80 unscoped_id: 1 } } }
@@ -329,8 +330,8 @@ packet { trusted_packet_sequence_id: 1 timestamp: 2000 track_event { track_uuid:
 	legacy_event { phase: 80 unscoped_id: 1 } } }
 `
 
-// TestPieces holds that pieces of profiles come in the order of time, whether they wait in memory or on disk, and that a
-// temporary file is no more there when they are read.
+// TestPieces checks that pieces of profiles are read in the order of time, from memory or disk, and that no temporary
+// file remains.
 func TestPieces(t *testing.T) {
 	for _, memory := range []int64{0, 1, 100} {
 		var log problem.Log
@@ -417,7 +418,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Whichever arguments are kept: the dictionary weft of an event always is, and counters have their values.
+// Whatever arguments are kept, an event keeps its dictionary weft, and counters have their values.
 func TestArgsOfWeft(t *testing.T) {
 	trace := encode(t, oneThread+`
 packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }
@@ -435,7 +436,7 @@ attribute weft.version "1"
 	}
 }
 
-// The first sample says what the samples of the trace are.
+// The first sample describes the samples of the trace.
 func TestSampleDescription(t *testing.T) {
 	for _, c := range cases(t) {
 		if !strings.HasSuffix(c.file, "samples-of-one-kind.txtar") {
@@ -448,7 +449,7 @@ func TestSampleDescription(t *testing.T) {
 	}
 }
 
-// Interned texts that are too long for the tables are written with each event, but not without bound.
+// Interned texts that are too long for the tables are repeated in each event, up to a limit.
 func TestLongInternedTextsAreBounded(t *testing.T) {
 	const length, whole, events = 70 << 10, 3, 20
 	long := func(first string) string { return first + strings.Repeat("x", length-1) }
@@ -471,7 +472,7 @@ func TestLongInternedTextsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d texts are whole, want %d", place, got, whole)
 		}
 		if got := strings.Count(text, "1"+strings.Repeat("x", shortText-1)); got != events {
-			t.Errorf("%s: %d events have the text or its beginning, want %d", place, got, events)
+			t.Errorf("%s: %d events have the text or its start, want %d", place, got, events)
 		}
 		if got, want := read.problems(), fmt.Sprintf("interned_text_limit %d\n", events-whole); got != want {
 			t.Errorf("%s: problems %q, want %q", place, got, want)
@@ -479,7 +480,7 @@ func TestLongInternedTextsAreBounded(t *testing.T) {
 	}
 }
 
-// A text that the trace has once and its events name again and again is in the output once as well, wherever it is an argument.
+// A text that the trace interns is interned in the output, in whatever kind of argument it is.
 func TestInternedTextsStayInterned(t *testing.T) {
 	text := strings.Repeat("x", 10<<10)
 	var packets strings.Builder

@@ -3,7 +3,6 @@ package perfetto
 import (
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -20,7 +19,7 @@ type piece struct {
 	at              int64 // offset of the packet
 }
 
-// pieceName says what kind of piece an event is.
+// pieceName is the kind of a piece.
 type pieceName uint8
 
 const (
@@ -33,14 +32,7 @@ var pieceNames = [...]string{headPiece: v8profile.HeadName, chunkPiece: v8profil
 
 var pieceForm = extsort.FormOf[piece]()
 
-// newPieces returns a spool for pieces of profiles, which wait there with their arguments until they can be read in the order of
-// time: Chrome writes the last pieces of a profile on another sequence than the earlier ones, perhaps before them, and each goes
-// on where the one before ends.
-func (r *reader) newPieces() *readers.Spool[piece] {
-	return readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
-}
-
-// readPieces hands the pieces to the Assembler in the order of time.
+// readPieces passes the pieces to the Assembler in the order of time.
 func (r *reader) readPieces() error {
 	return r.pieces.Each(func(p *piece, args []byte) error {
 		if err := r.interrupted(); err != nil {

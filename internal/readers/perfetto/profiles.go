@@ -10,12 +10,12 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collectProfile keeps the current event, a legacy one of phase P, for the Assembler if it is a piece of a profile
-// (profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
+// collectProfile adds the current event, a legacy one of phase P, to the pieces if it is a piece of a profile
+// (profile-calls.md 2). It reports whether the profile then contains all of the event; heads contain more.
 //
-// Chrome writes data as JSON text. A piece with another form of it stays an event, as does a head of which the thread is not
-// known. weft writes no events of this phase, so that what it kept as instants is not taken for profiles when it is read again.
-func (r *reader) collectProfile() (taken bool, err error) {
+// Chrome writes data as JSON text. A piece with data of another form stays an event, as does a head with an unknown
+// thread. weft writes no events of this phase, so its instants are not read as profiles.
+func (r *reader) collectProfile() (complete bool, err error) {
 	e := &r.ev
 	i := slices.Index(pieceNames[:], string(e.resolvedName))
 	if r.profiles == nil || i < 0 {
@@ -45,14 +45,14 @@ func (r *reader) collectProfile() (taken bool, err error) {
 	return name != headPiece, r.pieces.Add(&p, r.text)
 }
 
-// sampledThread returns the thread of the current event; false if it is not on the track of a known thread, or is on
-// the additional track of a thread whose id was reused.
+// sampledThread returns the thread of the current event; false if the thread is unknown, or if the event is on the
+// additional track of a thread whose id was reused.
 func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	if uuid, _ := r.eventUUID(); uuid != 0 {
 		if t := r.tracks.find(uuid); t != nil && t.kind != undeclaredTrack {
-			return t.id, t.kind == threadTrack && t.id == t.stands
+			return t.id, t.kind == threadTrack && t.id == t.represents
 		}
-	} else if _, beside := r.tracks.writers[r.seq]; beside && !r.ev.overridesThread() {
+	} else if _, reused := r.tracks.writers[r.seq]; reused && !r.ev.overridesThread() {
 		return 0, false
 	}
 	process, tid, ok := r.sequenceThread()
@@ -62,7 +62,7 @@ func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	return r.thread(process, tid), true
 }
 
-// samplerOffset returns what is to be added to times of V8's sampler, which are in microseconds of the clock MONOTONIC.
+// samplerOffset returns the offset from V8's sampler times, in microseconds of the clock MONOTONIC, to trace time.
 func (r *reader) samplerOffset() timeline.Nanos {
 	at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: int64(r.ev.ts)}
 	ts, err := r.state.Clocks.TraceTime(at)
@@ -72,8 +72,8 @@ func (r *reader) samplerOffset() timeline.Nanos {
 	return timeline.Nanos(ts) - r.ev.ts
 }
 
-// seeTraceID notes the id of a recorded stack in an argument of the current event (profile-calls.md 5).
-func (r *reader) seeTraceID(a *annotation) {
+// recordTraceID records the id of a recorded stack in an argument of the current event (profile-calls.md 5).
+func (r *reader) recordTraceID(a *annotation) {
 	switch ids := &r.traceIDs; string(a.name) {
 	case v8profile.BeginDataKey:
 		ids.HasBeginData = true
@@ -81,11 +81,11 @@ func (r *reader) seeTraceID(a *annotation) {
 	case v8profile.DataKey:
 		ids.Data = r.traceIDIn(a)
 	case v8profile.TraceIDKey:
-		ids.Own = unsigned(a.Scalar)
+		ids.Direct = unsigned(a.Scalar)
 	}
 }
 
-// traceIDIn returns the id in a dictionary, or in a text that is one in JSON; 0 if it has none.
+// traceIDIn returns the id in a dictionary or in JSON text, or 0.
 func (r *reader) traceIDIn(a *annotation) (id uint64) {
 	switch a.Kind {
 	case message.JSONAnnotation, message.TextAnnotation:
@@ -103,7 +103,7 @@ func (r *reader) traceIDIn(a *annotation) (id uint64) {
 	return id
 }
 
-// annotationName returns the name of an annotation, without counting what is wrong with it.
+// annotationName returns the name of an annotation without counting problems.
 func (r *reader) annotationName(a *annotation) []byte {
 	if a.NameIID == 0 {
 		return a.Name
@@ -112,7 +112,7 @@ func (r *reader) annotationName(a *annotation) []byte {
 	return name
 }
 
-// unsigned returns the value of an annotation that is an unsigned integer, otherwise 0.
+// unsigned returns the value of an unsigned integer annotation, otherwise 0.
 func unsigned(v message.Scalar) uint64 {
 	switch v.Kind {
 	case message.UintAnnotation:
@@ -123,7 +123,7 @@ func unsigned(v message.Scalar) uint64 {
 	return 0
 }
 
-// nestedTraceID returns the id in a NestedValue that is a dictionary, 0 if it has none.
+// nestedTraceID returns the id in a NestedValue, or 0.
 func nestedTraceID(msg []byte) (id uint64) {
 	var dict, value message.NestedValue
 	if dict.Parse(msg) != nil || dict.Kind != message.DictAnnotation {
@@ -137,9 +137,9 @@ func nestedTraceID(msg []byte) (id uint64) {
 	return id
 }
 
-// sampling sets in r.out what the calls of its thread depend on (profile-calls.md 5). Instants of
-// Perfetto are the phase I of Chrome's JSON.
-func (r *reader) sampling() {
+// setSampling sets in r.out what the calls of its thread depend on (profile-calls.md 5). Perfetto's instants correspond
+// to phase I of Chrome's JSON.
+func (r *reader) setSampling() {
 	if r.profiles == nil || r.out.Kind == timeline.End {
 		return
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// recording is a trace of Chrome's own, and what is in it.
+// recording is a trace recorded by Chrome, with its contents.
 type recording struct {
 	name string
-	// Events by type as the recording's description counts them. Instants include the legacy marks and profile chunks.
-	// The fourth recording has two legacy asynchronous slices, and states: they begin a slice unless they have no name,
-	// and end the one before. Flows are the ids of all events.
+	// Events by type according to the recording's description. Instants include the legacy marks and profile chunks. The
+	// fourth recording has two legacy asynchronous slices, and states: they start a slice unless they have no name, and
+	// end the one before. Flows are the ids of all events.
 	begins, ends, instants, counters, flows int
 }
 
@@ -39,8 +39,8 @@ func (rec *recording) open(t testing.TB) []byte {
 	return openRecording(t, "perfetto", rec.name)
 }
 
-// openRecording returns an unpacked recording: from the project's testdata, or from a folder "shared" beside a folder above. It skips
-// the test if the recording is in neither, because most are too large for the project.
+// openRecording returns an unpacked recording: from the project's testdata, or from a folder "shared" next to a parent
+// folder. It skips the test if the recording is in neither, because most are too large for the project.
 func openRecording(t testing.TB, kind, name string) []byte {
 	t.Helper()
 	candidates := []string{filepath.Join("..", "..", "testdata", "traces", kind, name)}
@@ -131,7 +131,7 @@ func reencode(t *testing.T, rec recording, first *result) {
 	compareResults(t, first, second)
 }
 
-// compareResults compares what was read from an input with what was read from weft's output for it.
+// compareResults compares the results for an input and for weft's output for it.
 func compareResults(t *testing.T, first, second *result) {
 	t.Helper()
 	for _, k := range second.log.Totals() {
@@ -152,7 +152,7 @@ func compareResults(t *testing.T, first, second *result) {
 	compare(t, "flows", first.edges, second.edges)
 }
 
-// compare compares two lists without regard to order, which is free for events of one time on different tracks.
+// compare compares two lists in any order, because the order of simultaneous events on different tracks is undefined.
 func compare(t *testing.T, what string, want, got []string) {
 	t.Helper()
 	slices.Sort(want)
@@ -167,7 +167,7 @@ func compare(t *testing.T, what string, want, got []string) {
 	t.Errorf("%s (-first +second):\n%s", what, diff)
 }
 
-// onlyIn returns the lines of a that b has not, of two sorted lists.
+// onlyIn returns the lines that are only in the first of two sorted lists.
 func onlyIn(a, b []string) (only []string) {
 	for _, line := range a {
 		for len(b) > 0 && b[0] < line {

@@ -13,14 +13,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// result is what a trace was read to.
+// result is the result of reading a trace.
 type result struct {
 	log      problem.Log
 	timeline *timeline.Timeline
 	lines    []string
 	edges    []string // flows, each as two lines
 	counts   map[timeline.ItemKind]int
-	flows    int // ends of flows, as read
+	flows    int // number of flow ends
 }
 
 func readTrace(t testing.TB, encoded []byte) *result {
@@ -90,7 +90,7 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 	return res
 }
 
-// line renders an item; ends only if they have something that their start lacks.
+// line renders an item; an end only if it has data that its start lacks.
 func (res *result) line(it *timeline.Item) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", it.TS)
@@ -118,7 +118,7 @@ func (res *result) line(it *timeline.Item) string {
 		}
 	}
 	fmt.Fprintf(&b, " [%s", res.path(it.Track))
-	// Lanes are written as tracks: below their thread, or beside the track with its name.
+	// Lanes are written as tracks: below their thread, or next to the track with the same name.
 	if it.Lane > 0 && res.timeline.TrackKind(it.Track) == timeline.ThreadTrack {
 		b.WriteString("/" + timeline.RoleLane.String())
 	}
@@ -142,7 +142,7 @@ func (res *result) line(it *timeline.Item) string {
 		b.WriteByte(' ')
 		res.arg(&b, a)
 	}
-	// The id of an asynchronous slice, and that a slice did not end, have no field in a track event; weft writes them as arguments.
+	// Track events have no fields for the id of an asynchronous slice or an unfinished slice; weft writes arguments.
 	var own []string
 	if it.AsyncID != "" {
 		own = append(own, fmt.Sprintf("id=%q", it.AsyncID))
@@ -166,7 +166,7 @@ func number(n timeline.Number) any {
 	return n.Float()
 }
 
-// path renders the place of a track: its names from the root on.
+// path renders the names of a track and its ancestors, from the root.
 func (res *result) path(id timeline.TrackID) string {
 	if id == 0 {
 		return ""
@@ -235,7 +235,7 @@ func (res *result) arg(b *strings.Builder, a timeline.Arg) {
 	}
 }
 
-// text is the whole outcome: events, flows, attributes.
+// text renders the whole result: events, flows, attributes.
 func (res *result) text() string {
 	var b strings.Builder
 	for _, l := range res.lines {

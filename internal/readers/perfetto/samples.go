@@ -13,9 +13,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
+// sequenceStacks caches the interned call stacks and frames of a sequence in the timeline.
 type sequenceStacks struct {
-	of       *pfwire.Interned // the interned data that the ids belong to
+	interned *pfwire.Interned // the interned data with the ids
 	stacks   map[uint64]timeline.CallstackID
 	frames   map[uint64]timeline.FrameID
 	mappings map[uint64]mappedFile
@@ -23,25 +23,25 @@ type sequenceStacks struct {
 	iids     []uint64           // scratch
 }
 
-// sequenceStacks returns the memory of the current sequence, emptied if the sequence has started anew.
+// sequenceStacks returns the cache of the current sequence, emptied when the sequence restarts.
 func (r *reader) sequenceStacks() *sequenceStacks {
-	s := r.own.stacks
-	if s == nil || s.of != r.seq.Interned {
+	s := r.seqInfo.stacks
+	if s == nil || s.interned != r.seq.Interned {
 		s = &sequenceStacks{
-			of:       r.seq.Interned,
+			interned: r.seq.Interned,
 			stacks:   make(map[uint64]timeline.CallstackID),
 			frames:   make(map[uint64]timeline.FrameID),
 			mappings: make(map[uint64]mappedFile),
 		}
-		r.own.stacks = s
+		r.seqInfo.stacks = s
 	}
 	return s
 }
 
-// maxFrames bounds the depth of a call stack that is kept.
+// maxFrames limits the depth of call stacks.
 const maxFrames = 4096
 
-// callstack returns an interned call stack, 0 if it is unknown or empty.
+// callstack returns an interned call stack, or 0 if it is unknown or empty.
 func (r *reader) callstack(iid uint64) timeline.CallstackID {
 	if iid == 0 || r.seq == nil {
 		return 0
@@ -59,7 +59,7 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 	return id
 }
 
-// framesOf reads a Callstack message, which names interned frames.
+// framesOf reads a Callstack message, which refers to interned frames.
 func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
 	var c message.Callstack
 	if err := c.Parse(msg); err != nil {
@@ -84,7 +84,7 @@ func (r *reader) makeCallstack(outermostFirst []timeline.FrameID) timeline.Calls
 	return r.b.Callstack(outermostFirst)
 }
 
-// frame returns an interned frame. Its file is the source path, or the binary that it was mapped from.
+// frame returns an interned frame. Its file is the source path or the mapped binary.
 func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if id, ok := s.frames[iid]; ok {
 		return id
@@ -107,7 +107,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 		Line:     int64(m.Line()), Column: int64(m.Column()), Address: m.RelPC(),
 	}
 	mapped := r.mapping(s, m.MappingIID())
-	// In streaming profiles of weft the mapping repeats the file, and the address tells frames apart only.
+	// In weft's streaming profiles the mapping repeats the file, and the address only distinguishes frames.
 	repeats := m.MappingIID() != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
 	if f.File == "" {
 		f.File = mapped.path
@@ -128,17 +128,17 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	return id
 }
 
-// mappedFile is what is kept of a mapping.
+// mappedFile is the relevant part of a mapping.
 type mappedFile struct {
 	path         string
 	buildID      string // hexadecimal digits
-	hasAddresses bool   // it is one build of a binary, or has a place in memory
+	hasAddresses bool   // identifies a build of a binary or a range of memory
 }
 
-// maxMappingPath bounds the path of a mapping, whose parts may be interned texts of any length, as often as a packet has room.
+// maxMappingPath limits the path of a mapping, which may consist of many long interned texts.
 const maxMappingPath = 64 << 10
 
-// mapping returns an interned mapping. Its path is interned part by part.
+// mapping returns an interned mapping. The parts of its path are interned.
 func (r *reader) mapping(s *sequenceStacks, iid uint64) (f mappedFile) {
 	msg, ok := r.interned(message.InternedMappings, iid)
 	if !ok {
@@ -222,16 +222,16 @@ func (r *reader) addSample(s *sample) error {
 	return r.b.Add(&r.out)
 }
 
-// sampleOffset returns where the current packet is in the input, for a sample. One that weft wrote comes from no particular place, as
-// when weft made it of a profile.
+// sampleOffset returns the offset of a sample: of the current packet, or -1 in weft's traces, as for samples of
+// profiles.
 func (r *reader) sampleOffset() int64 {
-	if r.own.ofWeft {
+	if r.seqInfo.byWeft {
 		return -1
 	}
 	return r.offset
 }
 
-// stackSample translates a StackSample (perfetto.md 2, 10).
+// stackSample converts a StackSample (perfetto.md 2, 10).
 func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) error {
 	if r.seq == nil {
 		r.add(problem.PacketInvalidState, "a sample without sequence id")
@@ -276,7 +276,7 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 	return r.addSample(&out)
 }
 
-// referred returns a message that is given as it is or by its iid, nil if it is given in neither way.
+// referred returns a message given inline or by iid, or nil.
 func (r *reader) referred(m message.Ref, kind message.InternedKind) []byte {
 	if m.Msg != nil {
 		return m.Msg
@@ -285,10 +285,10 @@ func (r *reader) referred(m message.Ref, kind message.InternedKind) []byte {
 	return msg
 }
 
-// fieldsNotConverted counts fields of a message.
-func (r *reader) fieldsNotConverted(of string, numbers []int) {
+// fieldsNotConverted counts fields of a message as not converted.
+func (r *reader) fieldsNotConverted(message string, numbers []int) {
 	for _, n := range numbers {
-		r.notConverted(fmt.Sprintf("%s field %d", of, n))
+		r.notConverted(fmt.Sprintf("%s field %d", message, n))
 	}
 }
 
@@ -308,35 +308,35 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 	return cpu
 }
 
-// sampleDefaults are decoded defaults of the samples of a sequence.
+// sampleDefaults caches the decoded defaults of a sequence's samples.
 type sampleDefaults struct {
-	of   []byte // the message, which the sequence holds until it has other defaults
-	said timeline.SampleDescription
+	encoded     []byte // refers to the sequence's message until its defaults change
+	description timeline.SampleDescription
 }
 
-// isOf reports whether the defaults are those in a message of the sequence.
+// isOf reports whether the defaults come from a message of the sequence.
 func (d *sampleDefaults) isOf(msg []byte) bool {
-	return len(d.of) == len(msg) && (len(msg) == 0 || &d.of[0] == &msg[0])
+	return len(d.encoded) == len(msg) && (len(msg) == 0 || &d.encoded[0] == &msg[0])
 }
 
 // sampleDefaults returns the sequence's default description of its samples.
 func (r *reader) sampleDefaults() *timeline.SampleDescription {
-	msg, d := r.seq.Defaults.StackSample, r.own.sampledAs
+	msg, d := r.seq.Defaults.StackSample, r.seqInfo.sampledAs
 	if d != nil && d.isOf(msg) {
-		return &d.said
+		return &d.description
 	}
-	d = &sampleDefaults{of: msg}
-	r.own.sampledAs = d
+	d = &sampleDefaults{encoded: msg}
+	r.seqInfo.sampledAs = d
 	var m message.StackSampleDefaults
 	if err := m.Parse(msg); err != nil {
 		r.malformed("defaults of samples", err)
 	}
 	r.fieldsNotConverted("StackSampleDefaults", m.Other())
-	d.said.Source = string(r.validText(m.Source()))
+	d.description.Source = string(r.validText(m.Source()))
 	if counter := m.Counter(); counter != nil {
-		r.sampleCounter(&d.said, counter)
+		r.sampleCounter(&d.description, counter)
 	}
-	return &d.said
+	return &d.description
 }
 
 // sampleCounter reads a CounterDescriptor of samples.
@@ -352,15 +352,15 @@ func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 	}
 }
 
-// describeSample compares a sample with the first one, which says what all are. It returns the name of another counter;
-// another source or unit has no place. A sample that only counts itself has one beside samples of any unit.
+// describeSample compares a sample with the first one, which describes all. It returns the name of the counter if that
+// differs; another source or unit cannot be represented. A sample that only counts itself fits samples of any unit.
 func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) {
 	counts := d.Counter == "samples" && d.Unit == schema.StackSample_UnitCount && d.UnitName == ""
 	if r.samples == nil {
 		first := *d
 		if counts && r.seq != nil {
-			if said := r.sampleDefaults(); said.Source == d.Source && said.Counter != "" {
-				first = *said
+			if defaults := r.sampleDefaults(); defaults.Source == d.Source && defaults.Counter != "" {
+				first = *defaults
 			}
 		}
 		r.samples = &first
@@ -378,7 +378,7 @@ func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) 
 	return []byte(cmp.Or(d.Counter, "samples"))
 }
 
-// perfSample translates a PerfSample of linux.perf.
+// perfSample converts a PerfSample of linux.perf.
 func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) error {
 	var s message.PerfSample
 	if err := s.Parse(msg); err != nil {
@@ -398,8 +398,8 @@ func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) erro
 	return r.addSample(&out)
 }
 
-// streamingProfile translates a StreamingProfilePacket: samples of the thread that writes the sequence, at times in
-// microseconds that go on from the reference time of its descriptor.
+// streamingProfile converts a StreamingProfilePacket: samples of the sequence's thread, with times in microseconds that
+// continue from the reference time of its descriptor.
 func (r *reader) streamingProfile(msg []byte) error {
 	if r.seq == nil || !r.seq.Thread.Known {
 		r.add(problem.PacketInvalidState, "a streaming profile without thread descriptor")

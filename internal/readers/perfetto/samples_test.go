@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Samples that weft has written come back as they were, in both forms: with thread, time and the place of every frame,
-// the column included.
+// Samples written by weft are read back unchanged in both forms: with thread, time and the position of every frame,
+// including the column.
 func TestSamplesComeBack(t *testing.T) {
 	given := resolve(t, func(_ context.Context, b *timeline.Builder, _ *problem.Log) error {
 		process := b.Process(timeline.ProcessKey{Num: 10})
@@ -25,7 +25,7 @@ func TestSamplesComeBack(t *testing.T) {
 		lineOnly := b.PushFrame(minified, b.Frame(timeline.Frame{File: "b.js", Line: 2}))
 		nowhere := b.PushFrame(0, b.Frame(timeline.Frame{Function: "(program)"}))
 		unknownLine := b.PushFrame(0, b.Frame(timeline.Frame{Function: "g", File: "c.js", Column: 3}))
-		// Text that merely looks like weft's position stays.
+		// Text that only looks like weft's position stays.
 		port := b.PushFrame(0, b.Frame(timeline.Frame{Function: "h", File: "http://localhost:80", Line: 80}))
 		zero := b.PushFrame(0, b.Frame(timeline.Frame{Function: "h", File: "d.js:5:07", Line: 5}))
 		for i, s := range []timeline.Event{

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// fieldKind is the type of a field, as FieldDescriptorProto.Type of google/protobuf/descriptor.proto numbers them.
+// fieldKind is the type of a field, numbered as in FieldDescriptorProto.Type of google/protobuf/descriptor.proto.
 type fieldKind int32
 
 const (
@@ -35,7 +35,7 @@ const (
 	kindSint64   fieldKind = 18
 )
 
-// describedTypes describes the typed fields of events: those that the trace describes itself.
+// describedTypes contains the typed fields of events that the trace describes.
 type describedTypes struct {
 	extensions describedType
 	messages   map[string]*describedType // by full name with a leading dot
@@ -69,8 +69,8 @@ func (s *describedTypes) message(name string) *describedType {
 	return s.messages[name]
 }
 
-// chromeFields are the fields that TrackEvent itself has for Chrome. They are older than the extensions, and no
-// descriptor in a trace describes them.
+// chromeFields are TrackEvent's own fields for Chrome. They are older than the extensions and missing from the
+// descriptors in traces.
 var chromeFields = describedType{name: "TrackEvent", fields: fieldMap(
 	chromeField(25, "chrome_user_event", scalar(1, "action", kindString), scalar(2, "action_hash", kindUint64)),
 	chromeField(26, "chrome_keyed_service", scalar(1, "name", kindString)),
@@ -105,13 +105,13 @@ func fieldMap(fields ...*field) map[int]*field {
 	return m
 }
 
-// firstExtension and lastExtension bound the numbers of TrackEvent's extensions.
+// firstExtension and lastExtension are the range of numbers of TrackEvent's extensions.
 const (
 	firstExtension = 1000
 	lastExtension  = 9999
 )
 
-// encodeTyped encodes the typed fields of the current event, each as an argument named like the field.
+// encodeTyped encodes the typed fields of the current event as arguments named after the fields.
 func (r *reader) encodeTyped(args *timeline.ArgsEncoder) {
 	if len(r.ev.Other) == 0 {
 		return
@@ -131,7 +131,7 @@ func (r *reader) encodeTyped(args *timeline.ArgsEncoder) {
 	r.encodeOccurrences(args, base, 0)
 }
 
-// encodeMessage encodes the fields of a message as members of the dictionary that is open.
+// encodeMessage encodes the fields of a message as members of the open dictionary.
 func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *describedType, msg []byte, depth int) {
 	if depth >= maxArgDepth {
 		r.notConverted("arguments nested deeper than 512 levels")
@@ -153,14 +153,14 @@ func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *describedType, msg
 	r.encodeOccurrences(args, base, depth)
 }
 
-// Types of Perfetto itself that extensions use. The descriptors in traces do not describe them.
+// Perfetto's own types that extensions use. Descriptors in traces do not describe them.
 const (
 	typeDebugAnnotation = ".perfetto.protos.DebugAnnotation"
 	typeSourceLocation  = ".perfetto.protos.SourceLocation"
 )
 
-// encodeOccurrences encodes the fields on the stack from base on and removes them. A repeated field is an array, of all
-// its occurrences together. Debug annotations bring names of their own, under which Perfetto files them too.
+// encodeOccurrences encodes the fields on the stack from base on and removes them. All occurrences of a repeated field
+// form an array. Debug annotations have names of their own, which Perfetto also uses.
 func (r *reader) encodeOccurrences(args *timeline.ArgsEncoder, base, depth int) {
 	end := len(r.occurs)
 	sortOccurrences(r.occurs[base:end])
@@ -231,7 +231,7 @@ func (r *reader) encodePacked(args *timeline.ArgsEncoder, o occurrence, depth in
 func (r *reader) encodeField(args *timeline.ArgsEncoder, o occurrence, depth int) {
 	f := o.field
 	if o.typ != wireType(f.kind) {
-		r.notConverted(fmt.Sprintf("field %s with another wire type than its descriptor says", f.name))
+		r.notConverted(fmt.Sprintf("field %s with a wire type that differs from its descriptor", f.name))
 		return
 	}
 	switch f.kind {
@@ -282,7 +282,7 @@ func (r *reader) encodeSubmessage(args *timeline.ArgsEncoder, o occurrence, dept
 	r.encodeMessage(args, m, o.bytes, depth+1)
 }
 
-// wireType returns how a type is encoded.
+// wireType returns the wire type of a type.
 func wireType(kind fieldKind) int {
 	switch kind {
 	case kindDouble, kindFixed64, kindSfixed64:

@@ -7,57 +7,46 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// sequence is what the reader remembers of a packet sequence, beside the state that packets hand to each other.
+// sequence is the reader's state of a packet sequence, in addition to pfwire's.
 type sequence struct {
-	ofWeft   bool // it has the attribute pfwire.AttributeVersion
-	appended bool // weft appended it to the trace
-
-	folded pfwire.Folded
-	shown  int64 // the packet of the slice that shows the calls in folded, -1 after the first of them
-
+	byWeft    bool // has the attribute pfwire.AttributeVersion
+	appended  bool // weft appended it to the trace
+	folded    pfwire.Folded
+	shown     int64 // the packet of the slice that shows the folded calls, -1 after the first call
 	stacks    *sequenceStacks
 	sampledAs *sampleDefaults
 }
 
-// setSequence makes the sequence of a packet, which may be nil, the current one.
+// setSequence sets the current sequence, which may be nil.
 func (r *reader) setSequence(seq *pfwire.Sequence) {
 	if seq == r.seq {
 		return
 	}
-	own := r.sequences[seq]
-	if own == nil {
-		own = new(sequence)
-		r.sequences[seq] = own
+	info := r.sequences[seq]
+	if info == nil {
+		info = new(sequence)
+		r.sequences[seq] = info
 	}
-	r.seq, r.own = seq, own
+	r.seq, r.seqInfo = seq, info
 }
 
-// isShown reports whether the track event of a packet, on a sequence of weft, is a slice by which viewers show the calls of a
-// recursion that follow. If there are more or fewer calls than it says, that is counted.
+// isShown reports whether the track event of a packet, on a sequence of weft, is a slice that shows the following calls
+// of a recursion to viewers. It counts a wrong number of calls.
 func (r *reader) isShown() bool {
-	own, f := r.own, r.fields
-	if !own.folded.Follow(f) {
+	info, f := r.seqInfo, r.fields
+	if !info.folded.Follow(f) {
 		r.levelsNotConverted()
-	} else if f.Folded && own.shown >= 0 {
+	} else if f.Folded && info.shown >= 0 {
 		if r.located != nil {
-			r.located(r.index, own.shown) // the first call: viewers see there what becomes of it
+			r.located(r.index, info.shown) // the first call, whose changes viewers see in that slice
 		}
-		own.shown = -1
+		info.shown = -1
 	}
 	if f.Folded || f.Levels == 0 {
 		return false
 	}
-	own.shown = r.number
+	info.shown = r.number
 	return true
-}
-
-// checkFolded counts, at the end, recursions of which calls are missing.
-func (r *reader) checkFolded() {
-	for _, s := range r.sequences {
-		if s.folded.Left() > 0 {
-			r.levelsNotConverted()
-		}
-	}
 }
 
 func (r *reader) levelsNotConverted() {

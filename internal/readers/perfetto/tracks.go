@@ -12,15 +12,16 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// trackKind is the kind of track that a descriptor declares.
+// trackKind is the kind of a track in its descriptor.
 type trackKind uint8
 
 const (
-	undeclaredTrack trackKind = iota // used, or named as a parent, but not described so far
+	undeclaredTrack trackKind = iota // used, or referred to as a parent, but not described yet
 	processTrack
 	threadTrack
 	counterTrack
@@ -29,44 +30,44 @@ const (
 
 // track describes one track uuid.
 type track struct {
-	id      timeline.TrackID
-	kind    trackKind
-	parent  uint64           // uuid; 0 for processes and threads
-	process timeline.TrackID // of a process or a thread
-	stands  timeline.TrackID // the process or thread that the uuid stands for; not id if another uuid did before
+	id         timeline.TrackID
+	kind       trackKind
+	parent     uint64           // uuid; 0 for processes and threads
+	process    timeline.TrackID // of a process or a thread
+	represents timeline.TrackID // the process or thread with the uuid; differs from id if it has an earlier uuid
 
 	multiplier  int64 // counters
 	incremental bool
 	threadTime  bool
 
-	clock uint64 // uuid of the counter of the thread's CPU time, if it has one
+	clock uint64 // uuid of the counter of the thread's CPU time, if any
 
-	// through is true for a track that weft's writer has put between a process or thread and tracks below it, which are read as
-	// if it were not there; place is theirs.
-	through bool
-	place   timeline.Place
+	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; these
+	// are read as if it did not exist, with place as their place.
+	transparent bool
+	place       timeline.Place
 
 	async     bool // weft wrote it for an asynchronous id
-	stateOpen bool // state tracks: a state has begun and not ended
+	stateOpen bool // state tracks: a state is open
 }
 
-// tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even after the events of their
-// track and after the descriptors of their children: until then a uuid has an undeclared track of the Builder.
+// tracks contains the tracks by uuid. Descriptors may come anywhere in the file, even after the events of their track
+// and after the descriptors of their children: until then a uuid has an undeclared track of the Builder.
 type tracks struct {
 	byUUID map[uint64]*track
-	latest [1 << 6]struct { // by the last bits of the uuid
+	latest [1 << 6]struct { // cache, by the last bits of the uuid
 		uuid  uint64
 		track *track
 	}
 	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread
-	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
+	writers map[*pfwire.Sequence]timeline.TrackID // tracks of threads with a second uuid, by the sequence that they write
 
-	// The processes and threads with assigned ids, by these ids.
+	// Processes and threads by assigned ids.
 	assignedPIDs map[int64]timeline.TrackID
 	assignedTIDs map[assignedTID]timeline.TrackID
 }
 
-// assignedTID is the assigned id of a thread, which is unique in its process.
+// assignedTID is the assigned id of a thread, unique in its process.
 type assignedTID struct {
 	process timeline.TrackID
 	tid     int64
@@ -83,11 +84,11 @@ func newTracks() tracks {
 	}
 }
 
-// find returns the track of a uuid, nil if nothing has mentioned it.
+// find returns the track of a uuid, or nil if it is unknown.
 func (ts *tracks) find(uuid uint64) *track {
 	l := &ts.latest[uuid%uint64(len(ts.latest))]
 	if l.track == nil || l.uuid != uuid {
-		l.uuid, l.track = uuid, ts.byUUID[uuid] // which stays the same
+		l.uuid, l.track = uuid, ts.byUUID[uuid] // the pointer never changes
 	}
 	return l.track
 }
@@ -114,10 +115,10 @@ func (ts *tracks) declare(b *timeline.Builder, uuid uint64, as track) {
 	*t = as
 }
 
-// maxTrackDepth is the number of ancestors that a track may have (perfetto.md 5).
+// maxTrackDepth is the maximum number of ancestors of a track (perfetto.md 5).
 const maxTrackDepth = 100
 
-// loops reports whether uuid would be its own ancestor as a child of parent, or have too many ancestors.
+// loops reports whether uuid, as a child of parent, would be its own ancestor or have too many ancestors.
 func (ts *tracks) loops(uuid, parent uint64) bool {
 	for range maxTrackDepth {
 		if parent == uuid {
@@ -132,7 +133,7 @@ func (ts *tracks) loops(uuid, parent uint64) bool {
 	return true
 }
 
-// process returns the process that a track belongs to, 0 if it belongs to none or that is not known.
+// process returns the process of a track, or 0 if it has none or it is unknown.
 func (ts *tracks) process(uuid uint64) timeline.TrackID {
 	for range maxTrackDepth {
 		t := ts.byUUID[uuid]
@@ -147,11 +148,10 @@ func (ts *tracks) process(uuid uint64) timeline.TrackID {
 	return 0
 }
 
-// defaultTrack is the name under which Perfetto shows events without a track.
+// defaultTrack is Perfetto's name for the track of events without one.
 const defaultTrack = "Default Track"
 
-// eventUUID returns the track uuid of the current event: its own, or the default of the sequence; false if
-// there is neither.
+// eventUUID returns the track uuid of the current event, or the default of the sequence; false without either.
 func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	if r.ev.HasTrackUUID {
 		return r.ev.TrackUUID, true
@@ -159,8 +159,8 @@ func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	return r.seq.Defaults.TrackUUID, r.seq.Defaults.HasTrackUUID
 }
 
-// eventTrack returns the track of the current event. Uuid 0 stands for the thread of the sequence if there is no uuid
-// at all, or if the event has no type (perfetto.md 15); Chrome writes its legacy events so.
+// eventTrack returns the track of the current event. Uuid 0 means the thread of the sequence if there is no uuid at
+// all, or if the event has no type (perfetto.md 15), as in Chrome's legacy events.
 func (r *reader) eventTrack() timeline.TrackID {
 	uuid, ok := r.eventUUID()
 	if uuid != 0 {
@@ -177,7 +177,7 @@ func (r *reader) eventTrack() timeline.TrackID {
 	return r.b.Child(0, defaultTrack)
 }
 
-// eventProcess returns the process that the current event belongs to, or 0.
+// eventProcess returns the process of the current event, or 0.
 func (r *reader) eventProcess() timeline.TrackID {
 	if uuid, _ := r.eventUUID(); uuid != 0 {
 		if process := r.tracks.process(uuid); process != 0 {
@@ -188,7 +188,7 @@ func (r *reader) eventProcess() timeline.TrackID {
 	return process
 }
 
-// sequenceThread returns the thread that wrote the sequence, or the one that a legacy event names instead.
+// sequenceThread returns the thread of the sequence, or the one that a legacy event names instead.
 func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool) {
 	l := &r.ev.Legacy
 	pid, tid := r.seq.Thread.PID, r.seq.Thread.TID
@@ -204,7 +204,7 @@ func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool)
 	return r.process(int64(pid)), tid, true
 }
 
-// process returns the process with a pid of the packets.
+// process returns the process with a pid in the packets.
 func (r *reader) process(pid int64) timeline.TrackID {
 	if id, ok := r.tracks.assignedPIDs[pid]; ok {
 		return id
@@ -212,7 +212,7 @@ func (r *reader) process(pid int64) timeline.TrackID {
 	return r.b.Process(timeline.ProcessKey{Num: pid})
 }
 
-// thread returns the thread of a process with a tid of the packets.
+// thread returns the thread of a process with a tid in the packets.
 func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
 	if id, ok := r.tracks.assignedTIDs[assignedTID{process, tid}]; ok {
 		return id
@@ -225,7 +225,7 @@ func (e *trackEvent) overridesThread() bool {
 	return e.HasLegacy && (e.Legacy.HasPID || e.Legacy.HasTID)
 }
 
-// mergeBehavior translates sibling_merge_behavior.
+// mergeBehavior converts sibling_merge_behavior.
 func mergeBehavior(v uint64) timeline.MergeBehavior {
 	switch v {
 	case schema.TrackDescriptor_SiblingMergeBehaviorNone:
@@ -255,7 +255,7 @@ func (r *reader) trackDescriptor(msg []byte) {
 		r.describeThread(&d)
 	case d.Process() != nil:
 		r.describeProcess(&d)
-	case d.UUID() == 0: // only says how the children of the root are ordered
+	case d.UUID() == 0: // only the order of the root's children
 	case d.Counter() != nil:
 		r.describeCounter(&d)
 	default:
@@ -274,7 +274,7 @@ func (r *reader) describeThread(d *message.TrackDescriptor) {
 	}
 	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
 		r.nameThread(id, process, strongName, name)
-	} else if t := r.tracks.find(d.UUID()); r.seq != nil && t != nil && t.stands == id {
+	} else if t := r.tracks.find(d.UUID()); r.seq != nil && t != nil && t.represents == id {
 		r.tracks.writers[r.seq] = t.id
 	}
 }
@@ -288,7 +288,7 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	switch {
 	case m.role == timeline.RoleMainProcess:
 		r.b.SetMain(id, timeline.MainByMark)
-	case r.own.ofWeft:
+	case r.seqInfo.byWeft:
 		r.b.SetMain(id, timeline.NotMain)
 	}
 	if m.renumbered {
@@ -297,8 +297,8 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	if m.moved != 0 {
 		r.b.SetMoved(id, m.moved)
 	}
-	if len(m.of) > 0 {
-		r.b.SetInput(id, string(r.validText(m.of)))
+	if len(m.inputName) > 0 {
+		r.b.SetInput(id, string(r.validText(m.inputName)))
 	}
 	r.setIDSpace(d, &m, id)
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
@@ -316,27 +316,27 @@ func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.
 	producers.FindMain(r.b, process, nil, name)
 }
 
-// furtherTrack is the name of the track beside a process or thread that holds the events of its second uuid.
+// furtherTrack is the name of the track for events of the second uuid of a process or thread.
 const furtherTrack = "Reused id"
 
 // declareOnce declares a process or a thread and reports whether the uuid is its first one. Chrome repeats its
-// descriptors every half second. A descriptor that gives the uuid to something else is an error of the producer; the
-// first one counts, as in Perfetto.
+// descriptors every half second. Giving a uuid to a second track is an error of the producer; as in Perfetto, the first
+// one counts.
 //
-// A second uuid means that the system gave the id of a thread or process that had ended to a new one
-// (perfetto.md 5). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
+// A second uuid means that the system reused the id of an ended thread or process (perfetto.md 5). Begin and end events
+// pair by uuid, so the second one gets a separate track.
 func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) (first bool) {
-	as.stands = as.id
+	as.represents = as.id
 	t := r.tracks.find(d.UUID())
 	switch {
 	case d.UUID() == 0:
 		return true
 	case t != nil && t.kind != undeclaredTrack:
-		if t.kind != as.kind || t.stands != as.stands {
-			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.UUID()))
+		if t.kind != as.kind || t.represents != as.represents {
+			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d is already in use", d.UUID()))
 			return true
 		}
-		return t.id == t.stands
+		return t.id == t.represents
 	}
 	if uuid, ok := r.tracks.first[as.id]; !ok {
 		r.tracks.first[as.id] = d.UUID()
@@ -351,32 +351,32 @@ func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) 
 		as.id = r.b.NewTrack(as.id, timeline.TrackSpec{Name: string(name), Merge: timeline.MergeNone})
 	}
 	r.tracks.declare(r.b, d.UUID(), as)
-	return as.id == as.stands
+	return as.id == as.represents
 }
 
-// known reports whether an earlier descriptor has placed this uuid: then the first one counts.
+// known reports whether an earlier descriptor declared this uuid; the first one counts.
 func (r *reader) known(uuid uint64) bool {
 	t := r.tracks.find(uuid)
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the parent of the track that a descriptor describes, and its uuid; 0 if it cannot have that parent. between is
-// the track that weft's writer has put between the two, nil if there is none.
+// parentTrack returns the parent of a descriptor's track and its uuid; 0 for an invalid parent. between is the track
+// that weft's writer inserted between the two, or nil.
 func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, between *track) {
 	uuid = d.ParentUUID()
 	if uuid != 0 && r.tracks.loops(d.UUID(), uuid) {
-		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.UUID()))
+		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d form a cycle", d.UUID()))
 		uuid = 0
 	}
 	if uuid == 0 {
 		return 0, 0, nil
 	}
 	up := r.tracks.get(r.b, uuid)
-	if !up.through {
+	if !up.transparent {
 		return up.id, uuid, nil
 	}
 	above := up
-	for above.through { // without end they are refused above
+	for above.transparent { // ends, because loops rejects cycles
 		above = r.tracks.get(r.b, above.parent)
 	}
 	return above.id, uuid, up
@@ -409,7 +409,7 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 		place.Rank = uint8(d.Rank() >> timeline.PlaceRankShift)
 		r.b.SetPlace(t.id, place)
 	}
-	if t.through = uuid != 0 && (m.role == timeline.RoleDetails || m.role == timeline.RoleGroup); m.role == timeline.RoleGroup {
+	if t.transparent = uuid != 0 && (m.role == timeline.RoleDetails || m.role == timeline.RoleGroup); m.role == timeline.RoleGroup {
 		t.place = timeline.Place{Group: spec.Name}
 		if between != nil && between.place.Group != "" {
 			t.place = timeline.Place{Group: between.place.Group, Within: spec.Name}
@@ -419,14 +419,14 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 	r.setIDSpace(d, &m, r.tracks.get(r.b, d.UUID()).id)
 }
 
-// setIDSpace says whose ids a track has.
+// setIDSpace sets the id space of a track.
 func (r *reader) setIDSpace(d *message.TrackDescriptor, m *mark, id timeline.TrackID) {
 	if len(m.idSpace) > 0 && !r.b.SetIDSpace(id, string(m.idSpace)) {
 		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.UUID()))
 	}
 }
 
-// mark is weft's mark on a track that it wrote (perfetto.md, "What weft's own tracks are").
+// mark is weft's mark on a track (perfetto.md, "What weft's own tracks are").
 type mark struct {
 	role    timeline.Role
 	subject []byte
@@ -436,9 +436,9 @@ type mark struct {
 
 	idSpace    []byte // of a process, or another track below the root
 	recorded   int64  // the pid of a process in its recording
-	renumbered bool   // it has another one than that
+	renumbered bool   // its pid differs from recorded
 	moved      timeline.Nanos
-	of         []byte // the name of the input that a process is of, of several
+	inputName  []byte // in a merge: the name of the process's input
 }
 
 // inputID is the id of a process or thread in weft's input.
@@ -447,7 +447,7 @@ type inputID struct {
 	name []byte
 }
 
-// readMark returns weft's mark on a track that it wrote. A damaged mark counts as missing.
+// readMark returns weft's mark on a track. A damaged mark counts as missing.
 func (r *reader) readMark(d *message.TrackDescriptor) mark {
 	if !d.HasMark() {
 		return mark{}
@@ -461,7 +461,7 @@ func (r *reader) readMark(d *message.TrackDescriptor) mark {
 	return m
 }
 
-// parseMark parses a mark. It is not ok if nothing that weft writes has it.
+// parseMark parses a mark; false for marks that weft would not write.
 func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	var w message.TrackMark
 	if w.Parse(d.Mark()) != nil || w.Mistyped() != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
@@ -469,8 +469,8 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	}
 	m.role, m.subject, m.lane, m.idSpace = timeline.Role(w.Role()), w.Subject(), w.Lane(), w.IDSpace()
 	m.recorded, m.renumbered = w.RecordedPID()
-	m.moved, m.of = timeline.Nanos(w.Moved()), w.Input()
-	ofProcess := m.renumbered || m.moved != 0 || len(m.of) > 0
+	m.moved, m.inputName = timeline.Nanos(w.Moved()), w.Input()
+	ofProcess := m.renumbered || m.moved != 0 || len(m.inputName) > 0
 	ofRecording := ofProcess || len(m.idSpace) > 0
 	if !isIDSpace(m.idSpace) || ofRecording && d.Thread() != nil || ofProcess && d.Process() == nil {
 		return m, false
@@ -498,10 +498,10 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	return m, (m.role != timeline.NoRole || m.lane > 0 || ofRecording) && m.role != timeline.RoleMainProcess && m.input == nil && len(m.facts) == 0
 }
 
-// isIDSpace reports whether a text may be the name of an id space.
-func isIDSpace(name []byte) bool { return len(name) <= maxAttribute && utf8.Valid(name) }
+// isIDSpace reports whether a text is a valid name of an id space.
+func isIDSpace(name []byte) bool { return len(name) <= readers.MaxAttribute && utf8.Valid(name) }
 
-// parseFact parses a fact about a thread. It is not ok if weft would not have written it.
+// parseFact parses a fact about a thread; false for facts that weft would not write.
 func parseFact(msg []byte) (f timeline.Fact, ok bool) {
 	var w message.Fact
 	if w.Parse(msg) != nil || w.Mistyped() != nil || !timeline.IsFactKind(w.Kind()) || int64(w.Samples()) < 1 || w.StartNS() > w.EndNS() || w.EndNS() > math.MaxInt64 {
@@ -525,7 +525,7 @@ func parseFact(msg []byte) (f timeline.Fact, ok bool) {
 	return f, true
 }
 
-// parseInputID parses a WeftInputID. It returns nil if that has no id, or one that weft would not have written.
+// parseInputID parses a WeftInputID; nil for missing ids and ids that weft would not write.
 func parseInputID(msg []byte) *inputID {
 	var w message.InputID
 	if w.Parse(msg) != nil || w.Mistyped() != nil {
@@ -563,8 +563,8 @@ func (r *reader) describeCounter(d *message.TrackDescriptor) {
 	}
 }
 
-// Names come from several sources. For a thread, names in track descriptors win, for a process names in the process tree
-// (perfetto.md 5); the Builder takes the name of the highest time.
+// Names come from several sources. Names of threads in track descriptors and names of processes in the process tree
+// take precedence (perfetto.md 5); the Builder uses the name with the highest time.
 const (
 	weakName   timeline.Nanos = 0
 	strongName timeline.Nanos = 1
@@ -577,8 +577,8 @@ func (r *reader) threadDescriptor(msg []byte) {
 	}
 }
 
-// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence. input is what the mark of
-// its track says.
+// parseThread reads a ThreadDescriptor, which also sets the thread of the sequence. input comes from the mark of its
+// track.
 func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeline.TrackID, name []byte, ok bool) {
 	var d message.ThreadDescriptor
 	if err := d.Parse(msg); err != nil {
@@ -602,7 +602,7 @@ func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeli
 	return r.thread(process, d.TID()), process, r.validText(name), true
 }
 
-// processDescriptor reads a ProcessDescriptor. input is what the mark of its track says.
+// processDescriptor reads a ProcessDescriptor. input comes from the mark of its track.
 func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline.TrackID, ok bool) {
 	var d message.ProcessDescriptor
 	if err := d.Parse(msg); err != nil {
@@ -613,7 +613,7 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 	name, labels, command := d.Name(), d.Labels(), d.CommandLine()
 	switch {
 	case len(command) == 1 && len(name) > 0 && string(name) != string(command[0]) && string(name) == timeline.Program(string(command[0])):
-		name = command[0] // which weft has shortened
+		name = command[0] // shortened by weft
 	case len(name) == 0 && len(command) > 0:
 		name = command[0] // the program
 	}
@@ -638,14 +638,14 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 	return process, true
 }
 
-// commandLine keeps the arguments that a process was started with as an attribute of the trace.
+// commandLine adds the command line of a process as an attribute of the trace.
 func (r *reader) commandLine(pid int32, command [][]byte) {
 	if len(command) > 1 {
 		r.setAttribute(fmt.Appendf(nil, "process.%d.cmdline", pid), bytes.Join(command, []byte(" ")))
 	}
 }
 
-// processTree reads the names of a process_tree packet, which the system gives.
+// processTree reads the system's names in a process_tree packet.
 func (r *reader) processTree(msg []byte) {
 	t := message.NewProcessTree(msg)
 	err := error(nil)

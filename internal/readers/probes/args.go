@@ -10,15 +10,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// argument is an argument of a record, read as it is declared.
+// argument is an argument of a record, read as declared.
 type argument struct {
 	param *parameter
 	kind  argumentKind
-	value uint64 // of a number, modulo 2^64
-	text  []byte // of a text, and the label of an argEnum
+	value uint64 // the number, modulo 2^64
+	text  []byte // the text, or the label of an argEnum
 }
 
-// argumentKind says what an argument is.
+// argumentKind is the kind of an argument.
 type argumentKind uint8
 
 const (
@@ -27,13 +27,13 @@ const (
 	argUint
 	argPointer
 	argEnum  // one of the labels
-	argOther // an enum outside of its labels
+	argOther // an enum without a label
 )
 
 // isNumber reports whether the argument has a numeric value.
 func (a *argument) isNumber() bool { return a.kind != argText }
 
-// equals reports whether two arguments have the same value, however written.
+// equals reports whether two arguments have the same value, in whatever notation.
 func (a *argument) equals(b *argument) bool {
 	if a.isNumber() || b.isNumber() {
 		return a.isNumber() && b.isNumber() && a.value == b.value
@@ -41,7 +41,7 @@ func (a *argument) equals(b *argument) bool {
 	return bytes.Equal(a.text, b.text)
 }
 
-// appendTo appends the argument as a text.
+// appendTo appends the argument as text.
 func (a *argument) appendTo(text []byte) []byte {
 	switch a.kind {
 	case argInt, argOther:
@@ -54,10 +54,10 @@ func (a *argument) appendTo(text []byte) []byte {
 	return append(text, a.text...)
 }
 
-// maxInternedText bounds the length of interned texts.
+// maxInternedText limits the length of interned texts.
 const maxInternedText = 256
 
-// encode appends the value to arguments whose key was set.
+// encode appends the value after its key.
 func (a *argument) encode(enc *timeline.ArgsEncoder) {
 	switch a.kind {
 	case argInt:
@@ -81,11 +81,11 @@ func (a *argument) encode(enc *timeline.ArgsEncoder) {
 // arguments are the arguments of one record. They are valid until the next read.
 type arguments struct {
 	list      []argument
-	truncated uint64 // texts that the tracer may have truncated
+	truncated uint64 // number of possibly truncated texts
 	buf       []byte // of decoded texts
 }
 
-// find returns the argument of a name; nil if there is none.
+// find returns the argument with a name, or nil.
 func (a *arguments) find(name string) *argument {
 	for i := range a.list {
 		if a.list[i].param.name == name {
@@ -95,14 +95,14 @@ func (a *arguments) find(name string) *argument {
 	return nil
 }
 
-// argReader reads arguments by the headers of a file.
+// argReader reads arguments according to the headers of a file.
 type argReader struct {
 	raw         bool // texts are not escaped
 	truncatedAt int  // texts of this length or longer may be truncated
 	undeclared  []*parameter
 }
 
-// maxArgs bounds the arguments of a record: the last one takes all fields that are left.
+// maxArgs limits the arguments of a record: the last one contains all remaining fields.
 const maxArgs = 256
 
 // read reads the arguments of a record.
@@ -154,7 +154,7 @@ func (p *argReader) readTuple(to *arguments, rest []byte, d *declaration) {
 	}
 }
 
-// param returns the declaration of an argument, or one with its name only.
+// param returns the declaration of an argument, or one with only a name.
 func (p *argReader) param(d *declaration, i int) *parameter {
 	if d != nil && i < len(d.params) {
 		return &d.params[i]
@@ -165,8 +165,7 @@ func (p *argReader) param(d *declaration, i int) *parameter {
 	return p.undeclared[i]
 }
 
-// readNumber reads a field that is declared to be a number, or that is not declared and looks like one. It returns
-// false if the argument is a text.
+// readNumber reads a field that is declared as a number, or is undeclared and looks like one; false for a text.
 func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (ok bool) {
 	var hex bool
 	switch param.typ {
@@ -222,7 +221,7 @@ func number(field []byte) (v uint64, hex, ok bool) {
 	return v, hex, true
 }
 
-// isUndeclaredNumber reports whether an undeclared argument may be written as this number: decimal without leading
+// isUndeclaredNumber reports whether a number has a notation accepted for undeclared arguments: decimal without leading
 // zeros, or hexadecimal without sign.
 func isUndeclaredNumber(field []byte, hex bool) bool {
 	if hex {
@@ -234,7 +233,7 @@ func isUndeclaredNumber(field []byte, hex bool) bool {
 	return len(field) == 1 || field[0] != '0'
 }
 
-// text reads a text, which ends at its first NUL.
+// text reads a text up to its first NUL.
 func (p *argReader) text(to *arguments, a *argument, field []byte, raw bool) {
 	start := len(to.buf)
 	if !raw && bytes.IndexByte(field, '\\') >= 0 {
@@ -273,12 +272,12 @@ func appendText(to, field []byte) []byte {
 	return to
 }
 
-// simpleEscapes maps letters after a backslash to what they stand for.
+// simpleEscapes maps letters after a backslash to their bytes.
 var simpleEscapes = [256]byte{
 	'n': '\n', 't': '\t', 'r': '\r', 'a': '\a', 'b': '\b', 'f': '\f', 'v': '\v', '\\': '\\', '"': '"', '\'': '\'', '?': '?',
 }
 
-// escape reads a C escape: its byte and its length. Any other backslash stands for itself.
+// escape reads a C escape and returns its byte and length. Any other backslash is a literal one.
 func escape(text []byte) (c byte, n int) {
 	if len(text) < 2 {
 		return '\\', 1
@@ -301,7 +300,7 @@ func escape(text []byte) (c byte, n int) {
 	return c, n
 }
 
-// validName returns the name of a thread or process as it is shown.
+// validName returns the display name of a thread or process.
 func (p *argReader) validName(n name) string {
 	var to arguments
 	var a argument
@@ -309,15 +308,15 @@ func (p *argReader) validName(n name) string {
 	return string(a.text)
 }
 
-// argIDs are the ids of an argument's name, alone and after "end.".
-type argIDs struct{ own, end timeline.KeyID }
+// argIDs are the ids of an argument's name, plain and after "end.".
+type argIDs struct{ plain, end timeline.KeyID }
 
-// endPrefix begins the name of an argument of the end.
+// endPrefix is the prefix of arguments of the end.
 const endPrefix = "end."
 
 // setKey names the next value of the arguments.
 func (p *parameter) setKey(enc *timeline.ArgsEncoder, ofEnd bool) {
-	id, prefix := &p.ids.own, ""
+	id, prefix := &p.ids.plain, ""
 	if ofEnd {
 		id, prefix = &p.ids.end, endPrefix
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// layoutLines returns n records of layout probes on four threads, as a script prints them, or as tuples of bpftrace. Two of
-// the threads run on a processor whose buffer comes late.
+// layoutLines returns n records of layout probes on four threads, as printed by a script or as bpftrace's tuples. Two
+// threads run on a processor whose buffer is delayed.
 func layoutLines(n int, tuples bool) []byte {
 	var b bytes.Buffer
 	header := "#probelines 1\n#clock boottime\n" +
@@ -39,8 +39,8 @@ func layoutLines(n int, tuples bool) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkRead measures the reader up to the timeline, on one core, and beside it what takes lines and JSON apart in the
-// standard library, in the same run.
+// BenchmarkRead measures the reader up to the timeline on one core, and in the same run the standard library splitting
+// lines and decoding JSON.
 func BenchmarkRead(b *testing.B) {
 	for _, form := range []string{"lines", "tuples"} {
 		input := layoutLines(200_000, form == "tuples")

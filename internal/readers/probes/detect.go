@@ -6,11 +6,11 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// detectWithin is how far into an input Detect looks.
+// detectWithin is the part of an input that Detect reads.
 const detectWithin = 64 << 10
 
-// Detect reports whether an input that begins with head holds probe lines: within its first 64 KiB there is a line, or text of a line of
-// bpftrace's JSON output, that is "#probelines 1" or a record.
+// Detect reports whether an input that starts with head contains probe lines: whether its first 64 KiB contain a line,
+// or text of a line of bpftrace's JSON output, that is "#probelines 1" or a record.
 func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head[:min(len(head), detectWithin)], []byte("\xEF\xBB\xBF"))
 	if !isText(head[:min(len(head), 256)]) {
@@ -26,8 +26,8 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// isText reports whether the start of an input has no bytes that only other kinds of files have, such as Perfetto
-// traces, whose first byte may be a line feed.
+// isText reports whether the start of an input has no bytes of binary files, such as Perfetto traces, whose first byte
+// may be a line feed.
 func isText(head []byte) bool {
 	for _, c := range head {
 		if c < '\a' || c > '\r' && c < ' ' && c != '\x1b' {
@@ -37,11 +37,11 @@ func isText(head []byte) bool {
 	return true
 }
 
-// isProbeLine reports whether a line is a record or the first line of a file of them, perhaps after columns of DTrace.
+// isProbeLine reports whether a line is a record or the first line of a file of them, possibly after columns of DTrace.
 func isProbeLine(line []byte) bool {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) > 0 && (line[0] == ' ' || isDigit(line[0])) {
-		line = behindColumns(line)
+		line = afterColumns(line)
 	}
 	return len(line) > 2 && isRecord(line) || isVersion(line)
 }
@@ -52,7 +52,7 @@ func isVersion(line []byte) bool {
 	return string(keyword) == "#probelines" && string(version) == "1"
 }
 
-// isProbeJSON reports whether a line of JSON holds a record, or the first line of a file of them.
+// isProbeJSON reports whether a line of JSON contains a record, or the first line of a file of them.
 func isProbeJSON(line []byte) bool {
 	var s, elements jsonscan.Scanner
 	s.Reset(line)

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// lossName names the instants that mark events lost by the tracer, and their track.
+// lossName is the name of the instants for events that the tracer lost, and of their track.
 const lossName = "data loss"
 
 // emitter adds slices and instants to a timeline.
@@ -20,20 +20,14 @@ type emitter struct {
 	keep   timeline.ArgFilter
 	offset timeline.Nanos
 
-	losses timeline.TrackID // 0: there were none
+	losses timeline.TrackID // 0: no losses so far
 	event  timeline.Event
 	name   []byte // scratch
 	lost   parameter
 }
 
-func newEmitter(r *reader) emitter {
-	return emitter{
-		b: r.b, log: r.log, keep: r.opts.Args, offset: r.opts.Offset,
-		lost: parameter{name: "lost"},
-	}
-}
-
-// nameThreads makes the tracks of all threads, in the order of their numbers, and names them and their processes (D6).
+// nameThreads creates the tracks of all threads, in the order of their numbers, and names them and their processes
+// (D6).
 func (p *pairer) nameThreads() {
 	p.threads = make([]thread, len(p.threadList))
 	order := make([]int, len(p.threadList))
@@ -52,32 +46,32 @@ func (p *pairer) nameThreads() {
 			named[process] = true
 			p.nameProcess(process, k.pid)
 		}
-		own := p.threadName(k)
+		name := p.threadName(k)
 		key := timeline.ThreadKey{Num: k.tid}
 		switch {
 		case k.pid == 0 && k.tid == 0:
-			key = timeline.ThreadKey{Text: own} // no number: each processor has such a thread
+			key = timeline.ThreadKey{Text: name} // no number: each processor has such a thread
 		case k.tid == 0:
 			key = timeline.ThreadKey{Text: "0", IsNumber: true}
 		}
 		track := p.b.Thread(process, key)
-		p.b.SetThreadName(track, 0, []byte(own))
+		p.b.SetThreadName(track, 0, []byte(name))
 		p.threads[i] = thread{track: track, stack: stack{track: track}}
 	}
 }
 
 func (p *pairer) threadName(k threadKey) string {
-	own := ""
+	name := ""
 	if n, ok := p.header.threads[[2]int64{k.pid, k.tid}]; ok {
-		own = p.args.validName(n)
+		name = p.args.validName(n)
 	}
-	if own == "" {
-		own = fmt.Sprintf("thread %d", k.tid)
+	if name == "" {
+		name = fmt.Sprintf("thread %d", k.tid)
 	}
 	if k.pid == 0 && k.tid == 0 {
-		own += fmt.Sprintf(" (cpu %d)", k.cpu)
+		name += fmt.Sprintf(" (cpu %d)", k.cpu)
 	}
-	return own
+	return name
 }
 
 func (p *pairer) nameProcess(process timeline.TrackID, pid int64) {
@@ -88,8 +82,8 @@ func (p *pairer) nameProcess(process timeline.TrackID, pid int64) {
 	p.b.SetProcessName(process, 0, []byte(p.args.validName(n)))
 }
 
-// begin begins the arguments of a slice or instant.
-func (e *emitter) begin(pr *probe) *timeline.ArgsEncoder {
+// startArgs starts the arguments of a slice or instant.
+func (e *emitter) startArgs(pr *probe) *timeline.ArgsEncoder {
 	enc := e.b.Args()
 	enc.Reset()
 	enc.OwnKey([]byte(timeline.OwnProbe))
@@ -108,7 +102,7 @@ func (e *emitter) encode(enc *timeline.ArgsEncoder, args *arguments) {
 
 func (e *emitter) keeps(a *argument) bool { return e.keep.KeepsText(a.param.name) }
 
-// encodeEnd adds the arguments of an end that differ from its start's.
+// encodeEnd adds the arguments of an end that differ from the arguments of its start.
 func (e *emitter) encodeEnd(enc *timeline.ArgsEncoder, start, end *arguments) {
 	for i := range end.list {
 		a := &end.list[i]
@@ -143,7 +137,7 @@ func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, truncated 
 
 // slice adds the slice of a pair.
 func (e *emitter) slice(o *open, track timeline.TrackID, at timeline.Nanos, start, end *arguments, flag string) error {
-	enc := e.begin(o.probe)
+	enc := e.startArgs(o.probe)
 	e.encode(enc, start)
 	truncated := start.truncated
 	if end != nil {
@@ -158,7 +152,7 @@ func (e *emitter) slice(o *open, track timeline.TrackID, at timeline.Nanos, star
 // sliceName returns the name of a slice (D3).
 func (e *emitter) sliceName(pr *probe, args *arguments) []byte {
 	e.name = e.name[:0]
-	if d := pr.own; d != nil && d.name >= 0 {
+	if d := pr.decl; d != nil && d.name >= 0 {
 		if a := args.find(d.params[d.name].name); a != nil {
 			e.name = a.appendTo(e.name)
 		}
@@ -188,7 +182,7 @@ func (e *emitter) orBase(pr *probe) []byte {
 	return e.name
 }
 
-// functionArg returns the function of a call: the argument of that name or, without declaration, the third.
+// functionArg returns the function of a call: the argument with that name or, without declaration, the third.
 func functionArg(args *arguments) *argument {
 	if a := args.find("function"); a != nil {
 		return a
@@ -198,7 +192,7 @@ func functionArg(args *arguments) *argument {
 
 // instant adds a record as an instant.
 func (e *emitter) instant(r *record, pr *probe, track timeline.TrackID, args *arguments, flag string) error {
-	enc := e.begin(pr)
+	enc := e.startArgs(pr)
 	e.encode(enc, args)
 	e.encodeFlags(enc, flag, args.truncated)
 	e.event.Kind, e.event.Dur, e.event.InOrder = timeline.Instant, 0, false
@@ -219,7 +213,7 @@ func (e *emitter) loss(r *record, n uint64) error {
 	return e.add(r.ts, r.event, r.offset, e.losses, []byte(lossName), "", enc.Args())
 }
 
-// add adds the event whose kind and length are set.
+// add adds the event, whose kind and length are set.
 func (e *emitter) add(
 	ts timeline.Nanos, event uint32, offset int64, track timeline.TrackID, name []byte, category string, args timeline.Args,
 ) error {

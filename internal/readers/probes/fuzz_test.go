@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FuzzRead holds that no input makes the reader panic, that what it makes of an input is a valid trace, and that this is the same
-// when records are sorted on disk.
+// FuzzRead checks that no input makes the reader panic, and that the result is a valid trace and the same when records
+// are sorted on disk.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add([]byte(c.Input+"\n"), int64(0), uint8(0))

@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,24 +11,24 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Attributes of a trace converted from probe lines, from the headers.
+// Attributes of a trace converted from probe lines, set from the headers.
 const (
-	AttributeClock    = "probes.clock"        // a text: monotonic, boottime, realtime, tai or other
+	AttributeClock    = "probes.clock"        // monotonic, boottime, realtime, tai or other
 	AttributeEpoch    = "probes.epoch_ns"     // Unix time at 0 of the clock
-	AttributeSync     = "probes.sync_ns"      // a time of the clock, and
-	AttributeSyncUnix = "probes.sync_unix_ns" // Unix time then
-	AttributeEnd      = "probes.end_ns"       // a time of the clock: when the recording ended
+	AttributeSync     = "probes.sync_ns"      // a time of the clock
+	AttributeSyncUnix = "probes.sync_unix_ns" // Unix time at AttributeSync
+	AttributeEnd      = "probes.end_ns"       // end of the recording, on the clock
 )
 
-// header holds the content of lines that begin with #. It applies to the whole file.
+// header is the content of lines that start with #. It applies to the whole file.
 type header struct {
 	clock   string
 	epoch   *int64
-	sync    *[2]int64 // a time of the clock, and Unix time then
+	sync    *[2]int64 // a time of the clock, and Unix time at that moment
 	end     *int64
 	raw     bool  // texts are not escaped
-	textSet bool  // the header says raw
-	strlen  int64 // the limit of texts; 0: not known
+	textSet bool  // a header sets raw
+	strlen  int64 // the limit of texts; 0: unknown
 
 	threads      map[[2]int64]name // by process and thread
 	processes    map[int64]name
@@ -35,10 +36,10 @@ type header struct {
 	size         int // bytes of names and declarations
 }
 
-// name is the name of a thread or process as it was read.
+// name is the unconverted name of a thread or process.
 type name struct {
 	text      string
-	unescaped bool // whatever the header says
+	unescaped bool // regardless of the header
 }
 
 // Limits of headers, whatever the size of the file.
@@ -48,12 +49,8 @@ const (
 	maxName        = 4096     // bytes of the name of a thread or process
 )
 
-func newHeader() header {
-	return header{threads: map[[2]int64]name{}, processes: map[int64]name{}, declarations: map[string]*declaration{}}
-}
-
-// hasRoom reports whether one more text may be kept.
-func (h *header) hasRoom(n int) bool {
+// reserve accounts for one more text; false at the limit.
+func (h *header) reserve(n int) bool {
 	if h.size+n+headerItemSize > maxHeaderSize {
 		return false
 	}
@@ -61,7 +58,7 @@ func (h *header) hasRoom(n int) bool {
 	return true
 }
 
-// headerLine reads a line that begins with #. The texts of a tuple are unescaped.
+// headerLine reads a line that starts with #. The texts of a tuple are unescaped.
 func (r *reader) headerLine(text []byte, unescaped bool) {
 	keyword, rest := nextField(text)
 	h := &r.header
@@ -101,7 +98,7 @@ func (r *reader) headerLine(text []byte, unescaped bool) {
 	}
 }
 
-// nextField returns the first field of a text and what is after the blanks or tabs that follow it.
+// nextField returns the first field of a text and the rest after blanks or tabs.
 func nextField(text []byte) (field, rest []byte) {
 	i := bytes.IndexAny(text, " \t")
 	if i < 0 {
@@ -115,7 +112,7 @@ func parseNumber(field []byte) (int64, bool) {
 	return v, err == nil
 }
 
-// setNumber sets a number once.
+// setNumber sets a number unless it is set.
 func setNumber(to **int64, rest []byte) bool {
 	field, _ := nextField(rest)
 	v, ok := parseNumber(field)
@@ -188,7 +185,7 @@ func (r *reader) setName(rest []byte, unescaped, thread bool) bool {
 			return false
 		}
 	}
-	if len(rest) > maxName || !h.hasRoom(len(rest)) {
+	if len(rest) > maxName || !h.reserve(len(rest)) {
 		r.problem(problem.ProbeLimit, "there are too many names of threads and processes, or one is too long")
 		return true
 	}
@@ -200,7 +197,7 @@ func (r *reader) setName(rest []byte, unescaped, thread bool) bool {
 	return true
 }
 
-// clocks returns the clock of the times, if it is one of the system's, and its reading together with Unix time.
+// clocks returns the system clock of the times, if known, with its reading at a Unix time.
 func (h *header) clocks() timeline.Clocks {
 	clocks := timeline.Clocks{}
 	switch h.clock {
@@ -229,7 +226,7 @@ func (h *header) clocks() timeline.Clocks {
 	return clocks
 }
 
-// describe adds what the headers say about the recording to the timeline.
+// describe adds the information in the headers to the timeline.
 func (h *header) describe(b *timeline.Builder, offset timeline.Nanos) {
 	if h.clock != "" {
 		b.SetAttribute(AttributeClock, h.clock)
@@ -244,7 +241,7 @@ func (h *header) describe(b *timeline.Builder, offset timeline.Nanos) {
 	if h.end != nil {
 		b.SetIntAttribute(AttributeEnd, *h.end)
 	}
-	if offset == 0 { // otherwise the times have no clock
+	if offset == 0 { // with an offset, the times are on no clock
 		b.SetClocks(h.clocks())
 	}
 }
@@ -253,8 +250,8 @@ func (h *header) describe(b *timeline.Builder, offset timeline.Nanos) {
 type declaration struct {
 	params []parameter
 	key    []int  // indexes of params that must agree in a pair
-	name   int    // index of the param whose text names the slice; -1: none
-	track  string // the pair has a track of its own; "": none
+	name   int    // index of the param that names the slice; -1: none
+	track  string // separate track of the pair; "": none
 }
 
 // parameter is a declared argument.
@@ -270,7 +267,7 @@ type parameter struct {
 type paramType uint8
 
 const (
-	typeAuto paramType = iota // guessed from its text
+	typeAuto paramType = iota // guessed from the text
 	typePtr
 	typeInt
 	typeUint
@@ -285,14 +282,14 @@ const (
 	maxLabels = 4096
 )
 
-// declare reads #probe PROVIDER:NAME ARG:TYPE … [key=ARG,…] [name=ARG] [track=NAME]. It returns false if it does not
-// understand a part; the rest counts.
+// declare reads #probe PROVIDER:NAME ARG:TYPE … [key=ARG,…] [name=ARG] [track=NAME]. It returns false if a part is
+// invalid, and uses the others.
 func (r *reader) declare(rest []byte) bool {
 	words := strings.Fields(validText(string(rest)))
 	if len(words) == 0 || !strings.Contains(words[0], ":") {
 		return false
 	}
-	if !r.header.hasRoom(3 * len(rest)) {
+	if !r.header.reserve(3 * len(rest)) {
 		r.problem(problem.ProbeLimit, "there are too many declarations")
 		return true
 	}
@@ -327,7 +324,7 @@ func (r *reader) declare(rest []byte) bool {
 	return ok
 }
 
-// param reads ARG:TYPE. It returns false if it does not understand that; the argument keeps its place.
+// param reads ARG:TYPE; false if it is invalid, but the argument keeps its index.
 func (d *declaration) param(word string) bool {
 	name, typ, ok := strings.Cut(word, ":")
 	p := parameter{name: name}
@@ -346,8 +343,8 @@ func (d *declaration) param(word string) bool {
 	return ok
 }
 
-// isName reports whether the next argument may have a name: one that is unique, is not the name of an undeclared
-// argument at another place, and is not one that weft adds.
+// isName reports whether the next argument may have a name: one that is unique, and not the name of an undeclared
+// argument at another index or of an argument that weft adds.
 func (d *declaration) isName(name string) bool {
 	if name == "" || d.index(name) >= 0 || strings.HasPrefix(name, "weft.") || strings.HasPrefix(name, endPrefix) {
 		return false
@@ -356,25 +353,20 @@ func (d *declaration) isName(name string) bool {
 	return !isArg || !isNumber(number) || name == undeclaredName(len(d.params))
 }
 
-// index returns the place of an argument by name; -1 if there is none.
+// index returns the index of an argument by name, or -1.
 func (d *declaration) index(name string) int {
-	for i := range d.params {
-		if d.params[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(d.params, func(p parameter) bool { return p.name == name })
 }
 
-// undeclaredName is the name of an argument that is not declared.
+// undeclaredName returns the name of an undeclared argument.
 func undeclaredName(i int) string { return "arg" + strconv.Itoa(i) }
 
-// isLoose reports whether the last argument takes all fields that are left.
+// isLoose reports whether the last argument contains all remaining fields.
 func (d *declaration) isLoose() bool {
 	return d != nil && len(d.params) > 0 && d.params[len(d.params)-1].typ == typeStr
 }
 
-// truncatedAt returns the length in bytes from which the tracer may have truncated a text.
+// truncatedAt returns the length in bytes from which texts may be truncated by the tracer.
 func (h *header) truncatedAt() int {
 	if h.strlen == 0 {
 		return math.MaxInt

@@ -12,7 +12,7 @@ import (
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
-// ["P1", …]}. truncated: the input ends in it.
+// ["P1", …]}. truncated is set if the input ends in it.
 func (r *reader) jsonLine(text []byte, truncated bool) error {
 	text = r.fixJSON(text)
 	s := &r.json
@@ -59,7 +59,7 @@ func (r *reader) jsonLine(text []byte, truncated bool) error {
 	return nil
 }
 
-// countNotes counts what the scanner tolerated in a line.
+// countNotes counts deviations that the scanner tolerated in a line.
 func (r *reader) countNotes(n *jsonscan.Notes) {
 	if n.Commas > 0 && !r.commas {
 		r.commas = true
@@ -68,11 +68,11 @@ func (r *reader) countNotes(n *jsonscan.Notes) {
 	jsondoc.CountNotes(r.log, n, r.position())
 }
 
-// escapedByte is how bpftrace writes a byte from 80 to ff in its JSON, with two more digits after it.
+// escapedByte precedes two more digits where bpftrace writes a byte from 80 to ff in its JSON.
 var escapedByte = []byte(`\uffffff`)
 
-// fixJSON decodes bytes that bpftrace has escaped in its own way, and writes those that are not UTF-8 as \xHH: package
-// jsonscan would replace them by U+FFFD.
+// fixJSON decodes bytes that bpftrace escapes in its own way, and writes those that are not UTF-8 as \xHH, because
+// package jsonscan would replace them by U+FFFD.
 func (r *reader) fixJSON(text []byte) []byte {
 	if bytes.Contains(text, escapedByte) {
 		r.fixed = appendUnescaped(r.fixed[:0], text)
@@ -81,11 +81,11 @@ func (r *reader) fixJSON(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
 	}
-	r.valid = appendValid(r.valid[:0], text, `\\x`) // the backslash is one of JSON as well
+	r.valid = appendValid(r.valid[:0], text, `\\x`) // JSON also escapes the backslash
 	return r.valid
 }
 
-// appendUnescaped appends a JSON text and decodes the bytes that bpftrace has escaped.
+// appendUnescaped appends a JSON text and decodes bytes that bpftrace escaped.
 func appendUnescaped(to, text []byte) []byte {
 	for len(text) > 0 {
 		i := bytes.IndexByte(text, '\\')
@@ -114,7 +114,7 @@ func hexByte(text []byte) (c byte, ok bool) {
 	return byte(v), err == nil
 }
 
-// printed reads the output of a printf: one record, whose texts may contain new lines, or several lines.
+// printed reads the output of a printf: one record, whose texts may contain newlines, or several lines.
 func (r *reader) printed(data []byte) error {
 	if len(data) > 2 && isRecord(data) {
 		data = bytes.TrimSuffix(data, []byte("\n"))
@@ -130,7 +130,7 @@ func (r *reader) printed(data []byte) error {
 	return nil
 }
 
-// lostEvents reads how many events bpftrace has lost: {"events": 3}, or in some versions a count beside it.
+// lostEvents reads the number of events that bpftrace lost: {"events": 3}, or in some versions a separate count.
 func (r *reader) lostEvents(data, count, text []byte) error {
 	s := &r.tuple
 	s.Reset(data)
@@ -222,7 +222,7 @@ func (r *reader) tupleRecord(s *jsonscan.Scanner) error {
 	return r.add(numbers, name, formTuple, r.payload)
 }
 
-// The fields of a tuple, as they are kept: one of these, the length and the text.
+// Fields of a tuple are stored as one of these tags, the length and the text.
 const (
 	tupleText    = 't'
 	tupleInteger = 'i'

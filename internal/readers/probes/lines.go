@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLine bounds a line; of a longer one only the beginning is looked at.
+// maxLine limits a line; only the start of a longer one is read.
 const maxLine = 1 << 20
 
 // lines reads all lines.
@@ -39,10 +39,10 @@ func (r *reader) lines(src io.Reader) error {
 				next += int64(len(text))
 			}
 			if err == io.EOF {
-				err = nil // as the next line says
+				err = nil // the next read returns it again
 			}
 		case err == io.EOF && len(text) == 0:
-			return r.lossesBeforeAll()
+			return r.addEarlyLosses()
 		case err == io.EOF:
 			err = r.truncatedLine(text)
 		default:
@@ -66,8 +66,8 @@ func (r *reader) lineTooLong(text []byte) {
 	r.problem(kind, "the line is longer than 1 MiB")
 }
 
-// truncatedLine reads the last line of an input that does not end in a new line. A tracer ends every line, so something
-// is missing unless a JSON object is complete or the line is a known message.
+// truncatedLine reads the last line of an input that does not end with a newline. Tracers end every line, so it is
+// incomplete unless it is a complete JSON object or a known message.
 func (r *reader) truncatedLine(text []byte) error {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	switch {
@@ -88,7 +88,7 @@ func isRecord(text []byte) bool {
 	return len(text) >= 2 && text[0] == 'P' && text[1] == '1' && (len(text) == 2 || text[2] == '\t')
 }
 
-// line reads one line. jsonAllowed is false for those inside strings of JSON.
+// line reads one line. jsonAllowed is false for lines within JSON strings.
 func (r *reader) line(text []byte, jsonAllowed bool) error {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
@@ -104,7 +104,7 @@ func (r *reader) line(text []byte, jsonAllowed bool) error {
 	case text[0] == '{' && jsonAllowed:
 		return r.jsonLine(text, false)
 	}
-	if payload := behindColumns(text); payload != nil {
+	if payload := afterColumns(text); payload != nil {
 		if payload[0] == '#' {
 			r.headerLine(payload, false)
 			return nil
@@ -126,7 +126,7 @@ func (r *reader) unknownLine(text []byte) {
 	r.problem(problem.UnknownLine, "")
 }
 
-// detailOf returns the beginning of a text for a message.
+// detailOf returns the start of a text for a message.
 func detailOf(text []byte) string {
 	if len(text) > 80 {
 		return validText(string(text[:80])) + "…"
@@ -134,9 +134,9 @@ func detailOf(text []byte) string {
 	return validText(string(text))
 }
 
-// behindColumns returns the text after the columns CPU, ID and FUNCTION:NAME that DTrace writes by default, if it is a
-// record or a header; otherwise nil. FUNCTION may be empty or hold blanks.
-func behindColumns(text []byte) []byte {
+// afterColumns returns the record or header after DTrace's default columns CPU, ID and FUNCTION:NAME, or nil. FUNCTION
+// may be empty or contain blanks.
+func afterColumns(text []byte) []byte {
 	rest := text
 	for range 2 {
 		rest = bytes.TrimLeft(rest, " ")
@@ -165,8 +165,8 @@ func behindColumns(text []byte) []byte {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// record reads a record: P1, time, process, thread, processor, probe and its arguments, separated by tabs. The
-// arguments are read once all declarations are known.
+// record reads a record: P1, time, process, thread, processor, probe and arguments, separated by tabs. The arguments
+// are read when all declarations are known.
 func (r *reader) record(text []byte) error {
 	rest := text[2:]
 	var numbers [4]int64
@@ -195,7 +195,7 @@ func (r *reader) record(text []byte) error {
 	return r.add(numbers, name, form, rest)
 }
 
-// fieldNames are the numbers of a record in messages.
+// fieldNames are the names of a record's numbers in messages.
 var fieldNames = [...]string{"the time", "the process", "the thread", "the processor"}
 
 func (r *reader) badNumber(field int) error {
@@ -207,7 +207,7 @@ func (r *reader) badLine(detail string) error {
 	return nil
 }
 
-// decimal reads the digits at the start of text and returns how many there are; 0 if there are none or the number is too
+// decimal reads the digits at the start of text and returns their number; 0 if there are none or the value is too
 // large.
 func decimal(text []byte) (v int64, n int) {
 	for n < len(text) && isDigit(text[n]) {
@@ -221,10 +221,10 @@ func decimal(text []byte) (v int64, n int) {
 	return v, n
 }
 
-// add keeps a record.
+// add stores a record.
 func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) error {
 	if numbers[0] == math.MaxInt64 {
-		r.problem(problem.EventInvalidTimestamp, "the last moment of all has no place in a Perfetto trace")
+		r.problem(problem.EventInvalidTimestamp, "a Perfetto trace cannot represent this time")
 		return nil
 	}
 	probe, ok := r.probe(name, numbers[1])
@@ -235,20 +235,20 @@ func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) e
 	rec := record{
 		ts: timeline.Nanos(numbers[0]), offset: r.at, event: r.events, thread: r.thread(numbers), probe: probe, form: form,
 	}
-	if !r.any {
-		r.any, r.lastTS = true, rec.ts
-		if err := r.lossesBeforeAll(); err != nil {
+	if !r.hasRecords {
+		r.hasRecords, r.lastTS = true, rec.ts
+		if err := r.addEarlyLosses(); err != nil {
 			return err
 		}
 		rec.event = r.events
 	}
 	r.lastTS = rec.ts
-	r.count()
-	return r.hold(&rec, payload)
+	r.countEvent()
+	return r.store(&rec, payload)
 }
 
-// count numbers the records.
-func (r *reader) count() {
+// countEvent assigns the number of a record.
+func (r *reader) countEvent() {
 	if r.events < math.MaxUint32-1 {
 		r.events++
 	}
@@ -273,13 +273,13 @@ func (r *reader) thread(numbers [4]int64) uint32 {
 	return i
 }
 
-// probe returns the number of the probe that a field names; false if there are too many.
+// probe returns the number of the probe in a field; false if there are too many probes.
 func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
-	known, ok := r.asWritten[string(name)]
+	known, ok := r.byText[string(name)]
 	if ok && (!known.numbered || known.pid == pid) {
 		return known.probe, true
 	}
-	mayKeep := ok || len(r.asWritten) < maxProbes && len(name) < maxWrittenName
+	mayCache := ok || len(r.byText) < maxProbes && len(name) < maxWrittenName
 	normal := normalProbe(name, pid)
 	id, ok := r.probes[normal]
 	if !ok {
@@ -293,17 +293,17 @@ func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 	}
 	provider, _, _ := bytes.Cut(name, []byte(":"))
 	numbered := len(provider) > 0 && isDigit(provider[len(provider)-1])
-	if mayKeep {
-		r.asWritten[string(name)] = probeName{id, pid, numbered}
+	if mayCache {
+		r.byText[string(name)] = probeName{id, pid, numbered}
 	}
 	return id, true
 }
 
-// maxWrittenName bounds the names that are cached as written; longer ones are normalised each time.
+// maxWrittenName limits the cached texts of probes; longer ones are normalized each time.
 const maxWrittenName = 256
 
-// normalProbe returns the name of a probe as DTrace shows it, without the number of the process after the provider; that is
-// -1 in declarations, which are of no process.
+// normalProbe returns the name of a probe as DTrace shows it, without the pid after the provider; pid is -1 in
+// declarations, which have no process.
 func normalProbe(name []byte, pid int64) string {
 	provider, probe, hasName := strings.Cut(string(name), ":")
 	if !hasName {
@@ -319,7 +319,7 @@ func normalProbe(name []byte, pid int64) string {
 	return validText(provider + ":" + probe)
 }
 
-// validText returns a text with each byte that is not UTF-8 written as \xHH.
+// validText returns a text in which each invalid byte is written as \xHH.
 func validText(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -327,7 +327,7 @@ func validText(text string) string {
 	return string(appendValid(nil, []byte(text), `\x`))
 }
 
-// appendValid appends a text with each byte that is not UTF-8 written as prefix and two hexadecimal digits.
+// appendValid appends a text in which each invalid byte is written as prefix and two hexadecimal digits.
 func appendValid(to, text []byte, prefix string) []byte {
 	for len(text) > 0 {
 		c, n := utf8.DecodeRune(text)
@@ -341,39 +341,39 @@ func appendValid(to, text []byte, prefix string) []byte {
 	return to
 }
 
-// maxWaiting bounds the losses before the first record that are kept apart.
-const maxWaiting = 1 << 10
+// maxEarlyLosses limits the losses before the first record that are stored separately.
+const maxEarlyLosses = 1 << 10
 
-// lost records events that the tracer lost, at the time of the record before.
+// lost records events that the tracer lost, at the time of the preceding record.
 func (r *reader) lost(n uint64, detail string) error {
 	if n == 0 {
 		return nil
 	}
 	r.log.AddN(problem.Drops, n, r.position(), detail)
-	if r.any {
+	if r.hasRecords {
 		return r.addLoss(n)
 	}
-	if len(r.waiting) == maxWaiting {
-		last := &r.waiting[maxWaiting-1]
+	if len(r.earlyLosses) == maxEarlyLosses {
+		last := &r.earlyLosses[maxEarlyLosses-1]
 		*last = problem.Sum(*last, n)
 		return nil
 	}
-	r.waiting = append(r.waiting, n)
+	r.earlyLosses = append(r.earlyLosses, n)
 	return nil
 }
 
 func (r *reader) addLoss(n uint64) error {
 	r.payload = binary.AppendUvarint(r.payload[:0], n)
 	rec := record{ts: r.lastTS, offset: r.at, event: r.events, form: formLoss}
-	r.count()
-	return r.hold(&rec, r.payload)
+	r.countEvent()
+	return r.store(&rec, r.payload)
 }
 
-// lossesBeforeAll adds the losses before the first record, at its time.
-func (r *reader) lossesBeforeAll() error {
-	waiting := r.waiting
-	r.waiting = nil
-	for _, n := range waiting {
+// addEarlyLosses adds the losses before the first record, at its time.
+func (r *reader) addEarlyLosses() error {
+	losses := r.earlyLosses
+	r.earlyLosses = nil
+	for _, n := range losses {
 		if err := r.addLoss(n); err != nil {
 			return err
 		}

@@ -2,17 +2,18 @@ package probes
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// message reads a message that a tracer prints among the records: a loss, an error or noise. known is false for any other
-// line.
+// message reads a message that a tracer prints among the records: a loss, an error or noise. known is false for any
+// other line.
 func (r *reader) message(text []byte) (known bool, err error) {
 	switch text[0] {
-	case 'A', 'C', 'L', 'T', 'W', 'd': // no other line of these begins so
+	case 'A', 'C', 'L', 'T', 'W', 'd': // first letters of all messages
 	default:
 		return false, nil
 	}
@@ -33,7 +34,7 @@ func (r *reader) message(text []byte) (known bool, err error) {
 	return isNoise(words) || bytes.Equal(bytes.TrimSpace(text), []byte("Tracing... Hit Ctrl-C to end.")), nil
 }
 
-// maxMessage bounds the lines that may be messages of a tracer.
+// maxMessage limits the length of lines that may be messages of a tracer.
 const maxMessage = 4096
 
 // lossIn reads "Lost 12 events" of bpftrace, and "dtrace: 3 drops on CPU 1" or "dtrace: 3 dynamic variable drops".
@@ -41,11 +42,7 @@ func lossIn(words []string) (n uint64, ok bool) {
 	switch {
 	case words[0] == "Lost" && len(words) == 3 && isOneOf(words[2], "event", "events"):
 	case words[0] == "dtrace:":
-		found := false
-		for _, word := range words[2:] {
-			found = found || isOneOf(word, "drop", "drops")
-		}
-		if !found {
+		if !slices.ContainsFunc(words[2:], func(word string) bool { return isOneOf(word, "drop", "drops") }) {
 			return 0, false
 		}
 	default:
@@ -55,7 +52,7 @@ func lossIn(words []string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// isNoise reports whether words are a message that can be ignored.
+// isNoise reports whether words are an ignorable message.
 func isNoise(words []string) bool {
 	last := words[len(words)-1]
 	switch words[0] {

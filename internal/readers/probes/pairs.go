@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// side says what a probe is in a pair (D2).
+// side is the role of a probe in a pair (D2).
 type side uint8
 
 const (
@@ -22,14 +22,14 @@ const (
 	ends
 )
 
-// A start and an end are a pair if they have a bit in common.
+// A start and an end form a pair if they share a bit.
 const (
 	pairStart = 1 << iota
 	pairBegin
 	pairEntry
 )
 
-// suffixes are the endings of the names of pairs.
+// suffixes are the suffixes of probe names in pairs.
 var suffixes = []struct {
 	suffix string
 	side   side
@@ -41,29 +41,29 @@ var suffixes = []struct {
 
 // probe describes a probe, once all declarations are known.
 type probe struct {
-	full, name string // with and without provider
+	full, name string // with and without the provider
 	fullText   []byte // full
 	base       string // of a pair
 	category   string
 	side       side
 	pairs      uint8
 	pair       *pair
-	function   bool // a function of JavaScript
-	own        *declaration
+	function   bool // a JavaScript function
+	decl       *declaration
 }
 
-// pair is all probes of one provider and base.
+// pair is all probes with one provider and base.
 type pair struct {
 	number int
-	track  string       // its slices are on a track of this name below the thread; "": on the thread
-	keyed  *declaration // whose key all starts have; nil: there is none
-	mixed  bool         // there are starts of other names, which may have another key
+	track  string       // name of the track for its slices below the thread; "": on the thread
+	keyed  *declaration // with the key of the starts; nil: no key
+	mixed  bool         // starts have several names, possibly with different keys
 }
 
-// jsFunction is the base of the probes of functions of JavaScript.
+// jsFunction is the base of probes for JavaScript functions.
 const jsFunction = "js_function"
 
-// resolve finds the declarations and pairs of all probes.
+// resolve sets the declarations and pairs of all probes.
 func (p *pairer) resolve(names []string) {
 	pairs := map[string]*pair{}
 	for _, full := range names {
@@ -71,7 +71,7 @@ func (p *pairer) resolve(names []string) {
 		if !ok {
 			provider, name = "", full
 		}
-		pr := probe{full: full, fullText: []byte(full), name: name, category: provider, own: p.header.declarations[full]}
+		pr := probe{full: full, fullText: []byte(full), name: name, category: provider, decl: p.header.declarations[full]}
 		for _, s := range suffixes {
 			base, ok := strings.CutSuffix(name, s.suffix)
 			if !ok || base == "" {
@@ -84,8 +84,8 @@ func (p *pairer) resolve(names []string) {
 				pairs[whole].number = len(pairs)
 			}
 			pr.pair = pairs[whole]
-			if pr.own == nil && s.side == ends {
-				pr.own = p.declarationOfStart(whole, s.pairs)
+			if pr.decl == nil && s.side == ends {
+				pr.decl = p.declarationOfStart(whole, s.pairs)
 			}
 			if base == jsFunction {
 				pr.function, pr.category = true, "js"
@@ -95,7 +95,7 @@ func (p *pairer) resolve(names []string) {
 	}
 }
 
-// declarationOfStart returns the declaration of a probe that starts a pair.
+// declarationOfStart returns the declaration of a start probe of a pair.
 func (p *pairer) declarationOfStart(whole string, pairs uint8) *declaration {
 	for _, s := range suffixes {
 		if s.side == starts && s.pairs&pairs != 0 {
@@ -129,38 +129,38 @@ func (p *pairer) newPair(whole string) *pair {
 	return pr
 }
 
-// open is a start that waits for its end.
+// open is a start without its end.
 type open struct {
 	ts      timeline.Nanos
 	offset  int64
 	event   uint32
 	form    form
-	gone    bool // its end was found while others stay open
+	closed  bool // ended while others stay open
 	probe   *probe
 	payload []byte
-	key     []byte // the arguments that must agree, see appendKey; after payload
+	key     []byte // the arguments that must agree, see appendKey; follows payload in memory
 }
 
-const openSize = 120 // bytes of one, without payload and key
+const openSize = 120 // bytes of an open, without payload and key
 
-// stack are the starts of a thread that wait, the innermost last. Ends mostly take the last one or one near it; in a stack of many
-// starts they are found by their keys, so that no end takes longer than another.
+// stack contains the open starts of a thread, innermost last. Most ends close the last one or one near it; in a large
+// stack they are found by keys, so that the time per end is bounded.
 type stack struct {
 	track    timeline.TrackID
-	crossing bool // an end leaves the starts above its own open
+	crossing bool // an end does not close the starts above its own
 	open     []open
-	gone     int
-	index    map[uint64][]int32 // places in open by hash of the pair, and of pair and key; nil in a small stack
+	closed   int
+	index    map[uint64][]int32 // indexes in open by hash of the pair, and of pair and key; nil in a small stack
 }
 
 const (
-	// indexedStack is the size from which on a stack has an index.
+	// indexedStack is the size from which a stack has an index.
 	indexedStack = 64
-	// maxSearch bounds how many starts of the right probe are compared with half a key.
+	// maxSearch limits the starts of the right pair that are compared with a partial key.
 	maxSearch = 1 << 12
 )
 
-// hashOf is a number for a pair and a key; the pair alone has no key.
+// hashOf returns the hash of a pair and a key; key is nil for the pair alone.
 func (p *pairer) hashOf(pr *pair, key []byte) uint64 {
 	return maphash.Bytes(p.seed, key) ^ uint64(pr.number)*0x9E3779B97F4A7C15
 }
@@ -169,21 +169,21 @@ func (p *pairer) push(s *stack, o open) {
 	s.open = append(s.open, o)
 	switch n := len(s.open); {
 	case s.index != nil:
-		p.enter(s, n-1)
+		p.addToIndex(s, n-1)
 	case n > indexedStack:
 		p.reindex(s)
 	}
 }
 
-// enter adds a start to the index.
-func (p *pairer) enter(s *stack, i int) {
+// addToIndex adds a start to the index.
+func (p *pairer) addToIndex(s *stack, i int) {
 	o := &s.open[i]
 	for _, h := range p.hashes(o) {
 		s.index[h] = append(s.index[h], int32(i))
 	}
 }
 
-// hashes are those under which a start is in the index. Without key they are one; it is there twice then.
+// hashes returns the hashes of a start in the index. Without a key they are equal, and the start is in the index twice.
 func (p *pairer) hashes(o *open) [2]uint64 {
 	return [2]uint64{p.hashOf(o.probe.pair, nil), p.hashOf(o.probe.pair, o.key)}
 }
@@ -191,18 +191,18 @@ func (p *pairer) hashes(o *open) [2]uint64 {
 // reindex rebuilds the index without closed starts, if the stack is large.
 func (p *pairer) reindex(s *stack) {
 	s.open = slices.DeleteFunc(s.open, func(o open) bool {
-		if o.gone {
+		if o.closed {
 			p.reuse(&o)
 		}
-		return o.gone
+		return o.closed
 	})
-	s.gone, s.index = 0, nil
+	s.closed, s.index = 0, nil
 	if len(s.open) < indexedStack {
 		return
 	}
 	s.index = map[uint64][]int32{}
 	for i := range s.open {
-		p.enter(s, i)
+		p.addToIndex(s, i)
 	}
 }
 
@@ -212,16 +212,16 @@ func (p *pairer) truncate(s *stack, n int) {
 		o := &s.open[i]
 		if s.index != nil {
 			for _, h := range p.hashes(o) {
-				places := s.index[h]
-				if k := len(places); k > 1 && int(places[k-1]) == i {
-					s.index[h] = places[:k-1]
-				} else if k == 1 && int(places[0]) == i {
+				list := s.index[h]
+				if k := len(list); k > 1 && int(list[k-1]) == i {
+					s.index[h] = list[:k-1]
+				} else if k == 1 && int(list[0]) == i {
 					delete(s.index, h)
 				}
 			}
 		}
-		if o.gone {
-			s.gone--
+		if o.closed {
+			s.closed--
 		}
 		p.reuse(o)
 		*o = open{}
@@ -229,21 +229,21 @@ func (p *pairer) truncate(s *stack, n int) {
 	s.open = s.open[:n]
 }
 
-// remove takes out the start at place i alone.
+// remove removes only start i.
 func (p *pairer) remove(s *stack, i int) {
-	s.open[i].gone = true
-	s.gone++
+	s.open[i].closed = true
+	s.closed++
 	n := len(s.open)
-	for n > 0 && s.open[n-1].gone {
+	for n > 0 && s.open[n-1].closed {
 		n--
 	}
 	p.truncate(s, n)
-	if s.gone > len(s.open)/2 {
+	if s.closed > len(s.open)/2 {
 		p.reindex(s)
 	}
 }
 
-// find returns the place of the nearest start that an end closes; -1 if there is none.
+// find returns the index of the nearest start that an end closes, or -1.
 func (p *pairer) find(s *stack, pr *probe) int {
 	p.keyOf = nil
 	if s.index == nil {
@@ -258,33 +258,33 @@ func (p *pairer) find(s *stack, pr *probe) int {
 	if keyed := pr.pair.keyed; keyed != nil && !pr.pair.mixed && p.endKey(keyed) {
 		h = p.hashOf(pr.pair, p.key)
 	}
-	places := s.index[h]
-	for n := len(places); n > 0 && s.open[places[n-1]].gone; n-- {
-		places = places[:n-1]
+	list := s.index[h]
+	for n := len(list); n > 0 && s.open[list[n-1]].closed; n-- {
+		list = list[:n-1]
 	}
-	s.index[h] = places
-	for n := len(places) - 1; n >= max(0, len(places)-maxSearch); n-- {
-		if p.closes(pr, &s.open[places[n]]) {
-			return int(places[n])
+	s.index[h] = list
+	for n := len(list) - 1; n >= max(0, len(list)-maxSearch); n-- {
+		if p.closes(pr, &s.open[list[n]]) {
+			return int(list[n])
 		}
 	}
 	return -1
 }
 
-// closes reports whether the end whose arguments were read closes a start.
+// closes reports whether the end in p.ending closes a start.
 func (p *pairer) closes(pr *probe, o *open) bool {
-	if o.gone || o.probe.pair != pr.pair || o.probe.pairs&pr.pairs == 0 {
+	if o.closed || o.probe.pair != pr.pair || o.probe.pairs&pr.pairs == 0 {
 		return false
 	}
 	if len(o.key) == 0 {
 		return true
 	}
-	p.endKey(o.probe.own)
+	p.endKey(o.probe.decl)
 	return keysAgree(p.key, o.key)
 }
 
-// endKey makes the key of the end whose arguments were read, as a declaration of its start says. It reports whether the
-// end has all parts of it.
+// endKey sets the key of the end in p.ending, according to the declaration of its start. It reports whether the end has
+// all parts.
 func (p *pairer) endKey(d *declaration) (whole bool) {
 	if p.keyOf != d {
 		p.keyOf = d
@@ -293,14 +293,14 @@ func (p *pairer) endKey(d *declaration) (whole bool) {
 	return p.wholeKey
 }
 
-// The parts of a key begin with one of these.
+// Each part of a key starts with one of these.
 const (
 	keyAbsent = iota
 	keyNumber // 8 bytes follow
 	keyText   // length and text follow
 )
 
-// appendKey appends the arguments that must agree. It reports whether all are there.
+// appendKey appends the arguments that must agree. It reports whether all are present.
 func appendKey(key []byte, d *declaration, args *arguments) (_ []byte, whole bool) {
 	whole = true
 	if d == nil {
@@ -321,18 +321,18 @@ func appendKey(key []byte, d *declaration, args *arguments) (_ []byte, whole boo
 	return key, whole
 }
 
-// keysAgree compares the keys of an end and a start part by part. Parts that the end lacks agree.
+// keysAgree compares the keys of an end and a start part by part. Parts missing in the end agree.
 func keysAgree(end, start []byte) bool {
 	if bytes.Equal(end, start) {
 		return true
 	}
 	for len(end) > 0 && len(start) > 0 {
-		of, rest := keyPart(end)
-		at, more := keyPart(start)
-		if of[0] != keyAbsent && !bytes.Equal(of, at) {
+		endPart, endRest := keyPart(end)
+		startPart, startRest := keyPart(start)
+		if endPart[0] != keyAbsent && !bytes.Equal(endPart, startPart) {
 			return false
 		}
-		end, start = rest, more
+		end, start = endRest, startRest
 	}
 	return true
 }
@@ -350,48 +350,48 @@ func keyPart(key []byte) (part, rest []byte) {
 	return key[:n], key[n:]
 }
 
-// pairer goes through the records in the order of time and pairs starts with ends.
+// pairer processes the records in the order of time and pairs starts with ends.
 type pairer struct {
 	*reader
-	ctx     context.Context
-	args    argReader
-	probes  []probe
-	threads []thread
-	held    int64 // bytes of open starts
-	room    int64
-	done    int // records so far
-	seed    maphash.Seed
+	ctx       context.Context
+	args      argReader
+	probes    []probe
+	threads   []thread
+	openBytes int64 // of open starts
+	budget    int64 // limit of openBytes
+	done      int   // records so far
+	seed      maphash.Seed
 
-	ending   arguments // of the end that is looked at
+	ending   arguments // of the current end
 	starting arguments // of a start
 	startKey []byte    // of a start
-	spare    [][]byte  // of starts that are no longer open
-	key      []byte    // of the end, as keyOf says
+	spare    [][]byte  // buffers of closed starts
+	key      []byte    // of the current end, according to keyOf
 	keyOf    *declaration
 	wholeKey bool
 
 	out emitter
 }
 
-// thread is a thread with the starts that are open on it.
+// thread is a thread with its open starts.
 type thread struct {
 	track  timeline.TrackID
 	stack  stack
-	named  []*stack          // of the pairs that have a track of their own, in the order of their first records
-	byName map[string]*stack // the same by the name of the track
+	named  []*stack          // of pairs with separate tracks, in the order of their first records
+	byName map[string]*stack // the same by track name
 }
 
-// maxOpen bounds the memory for open starts, whatever the budget.
+// maxOpen limits the memory for open starts, whatever the budget.
 const maxOpen = 64 << 20
 
 func newPairer(ctx context.Context, r *reader) *pairer {
 	p := &pairer{
 		reader: r, ctx: ctx, args: argReader{raw: r.header.raw, truncatedAt: r.header.truncatedAt()}, seed: maphash.MakeSeed(),
-		room: min(r.opts.Budget(4), maxOpen),
+		budget: min(r.opts.Budget(4), maxOpen),
 	}
-	p.out = newEmitter(r)
+	p.out = emitter{b: r.b, log: r.log, keep: r.opts.Args, offset: r.opts.Offset, lost: parameter{name: "lost"}}
 	p.resolve(r.probeList)
-	p.asWritten, p.reader.probes = nil, nil
+	p.byText, p.reader.probes = nil, nil
 	p.nameThreads()
 	return p
 }
@@ -420,12 +420,12 @@ func (p *pairer) add(r *record, payload []byte) error {
 	case ends:
 		return p.end(r, payload, pr, p.stackOf(th, pr))
 	}
-	p.args.read(&p.ending, r.form, payload, pr.own)
+	p.args.read(&p.ending, r.form, payload, pr.decl)
 	p.countTruncated(&p.ending, r)
 	return p.out.instant(r, pr, th.track, &p.ending, "")
 }
 
-// countTruncated counts texts of the greatest length that the tracer keeps.
+// countTruncated counts texts with the maximum length of the tracer.
 func (p *pairer) countTruncated(args *arguments, r *record) {
 	if args.truncated > 0 {
 		p.log.AddN(problem.TextCut, args.truncated, positionOf(r.event, r.offset), p.probes[r.probe].full)
@@ -449,36 +449,36 @@ func (p *pairer) stackOf(th *thread, pr *probe) *stack {
 	return s
 }
 
-// start keeps a start until its end comes.
+// start adds an open start.
 func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 	o := open{ts: r.ts, offset: r.offset, event: r.event, form: r.form, probe: pr, payload: payload}
-	if pr.own != nil && len(pr.own.key) > 0 || p.args.truncatedAt < maxLine {
-		p.args.read(&p.starting, r.form, payload, pr.own)
-		p.startKey, _ = appendKey(p.startKey[:0], pr.own, &p.starting)
+	if pr.decl != nil && len(pr.decl.key) > 0 || p.args.truncatedAt < maxLine {
+		p.args.read(&p.starting, r.form, payload, pr.decl)
+		p.startKey, _ = appendKey(p.startKey[:0], pr.decl, &p.starting)
 		o.key = p.startKey
 		p.countTruncated(&p.starting, r)
 	}
-	if size := sizeOf(&o); p.held+size > p.room {
-		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "too many starts wait for their ends")
+	if size := sizeOf(&o); p.openBytes+size > p.budget {
+		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "there are too many open starts")
 		return p.close(&o, s.track, p.latestTS, nil, FlagNeverEnded)
 	}
-	p.keep(&o)
-	p.held += sizeOf(&o)
+	p.copyData(&o)
+	p.openBytes += sizeOf(&o)
 	p.push(s, o)
 	return nil
 }
 
-// keep copies the payload and key of a start.
-func (p *pairer) keep(o *open) {
-	var own []byte
+// copyData copies the payload and key of a start.
+func (p *pairer) copyData(o *open) {
+	var buf []byte
 	if n := len(p.spare); n > 0 {
-		own, p.spare = p.spare[n-1], p.spare[:n-1]
+		buf, p.spare = p.spare[n-1], p.spare[:n-1]
 	}
-	own = append(append(own, o.payload...), o.key...)
-	o.payload, o.key = own[:len(o.payload)], own[len(o.payload):]
+	buf = append(append(buf, o.payload...), o.key...)
+	o.payload, o.key = buf[:len(o.payload)], buf[len(o.payload):]
 }
 
-// reuse frees the memory of keep.
+// reuse recycles the buffer of copyData.
 func (p *pairer) reuse(o *open) {
 	const most, large = 1 << 10, 1 << 12
 	if cap(o.payload)+cap(o.key) <= large && len(p.spare) < most {
@@ -488,16 +488,16 @@ func (p *pairer) reuse(o *open) {
 
 func sizeOf(o *open) int64 { return openSize + int64(len(o.payload)+len(o.key)) }
 
-// end closes the start of an end, and all starts that are open above it.
+// end closes the start of an end and all open starts above it.
 func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
-	p.args.read(&p.ending, r.form, payload, pr.own)
+	p.args.read(&p.ending, r.form, payload, pr.decl)
 	p.countTruncated(&p.ending, r)
 	i := p.find(s, pr)
 	if i < 0 {
 		p.log.Add(problem.EndWithoutStart, positionOf(r.event, r.offset), pr.full)
 		return p.out.instant(r, pr, s.track, &p.ending, FlagEndWithoutStart)
 	}
-	p.held -= sizeOf(&s.open[i])
+	p.openBytes -= sizeOf(&s.open[i])
 	if err := p.close(&s.open[i], s.track, r.ts, &p.ending, ""); err != nil {
 		return err
 	}
@@ -507,7 +507,7 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	}
 	for k := i + 1; k < len(s.open); k++ {
 		o := &s.open[k]
-		p.held -= sizeOf(o)
+		p.openBytes -= sizeOf(o)
 		p.log.Add(problem.UnbalancedStart, positionOf(o.event, o.offset), o.probe.full)
 		if err := p.close(o, s.track, r.ts, nil, FlagUnbalanced); err != nil {
 			return err
@@ -517,16 +517,16 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	return nil
 }
 
-// close adds the slice of a start that ends at a time. end holds the arguments of its end; nil if there is none.
+// close adds the slice of a start that ends at a time. end, which may be nil, has the arguments of its end.
 func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *arguments, flag string) error {
-	p.args.read(&p.starting, o.form, o.payload, o.probe.own)
+	p.args.read(&p.starting, o.form, o.payload, o.probe.decl)
 	if flag == FlagNeverEnded {
 		p.log.Add(problem.NeverEnded, positionOf(o.event, o.offset), o.probe.full)
 	}
 	return p.out.slice(o, track, at, &p.starting, end, flag)
 }
 
-// endAll closes starts that never ended.
+// endAll closes all open starts at the end.
 func (p *pairer) endAll() error {
 	for i := range p.threads {
 		th := &p.threads[i]
@@ -544,7 +544,7 @@ func (p *pairer) endAll() error {
 
 func (p *pairer) endStack(s *stack) error {
 	for i := range s.open {
-		if o := &s.open[i]; !o.gone {
+		if o := &s.open[i]; !o.closed {
 			if err := p.close(o, s.track, p.latestTS, nil, FlagNeverEnded); err != nil {
 				return err
 			}

@@ -1,20 +1,20 @@
-// Package probes reads firings of probes that a tracer has written as lines, in the format probelines 1, into a timeline:
-// text of DTrace or bpftrace, or the JSON lines of bpftrace.
+// Package probes reads firings of probes, written by a tracer as lines in the format probelines 1, into a timeline:
+// text of DTrace or bpftrace, or JSON lines of bpftrace.
 //
-// The comments cite docs/formats/probes.md, whose rules D1 to D6 they call by these names. What becomes of a file:
+// The comments cite docs/formats/probes.md and its rules D1 to D6. A file becomes:
 //
-//	a start and its end         a slice of the thread, named by the base of the probe
-//	a start that never ends     a slice up to the last record, flagged never_ended
+//	a start and its end         a slice of the thread with the base name of the probe
+//	a start without end         a slice up to the last record, flagged never_ended
 //	an end without start        an instant of the thread, flagged end_without_start
 //	any other probe             an instant of the thread
-//	events that were lost       an instant on the track "data loss"
+//	lost events                 an instant on the track "data loss"
 //
-// Declarations of arguments hold for the whole file, wherever they are, and the buffers of several processors arrive
-// interleaved. So records are collected first as they are (lines.go, json.go, header.go), sorted by time and on disk where
-// they do not fit (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
+// Declarations of arguments apply to the whole file, and the buffers of several processors are interleaved. So
+// unconverted records are collected first (lines.go, json.go, header.go), sorted by time, on disk if necessary
+// (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
 //
-// Every line that is not empty is a record, a header or a known message of a tracer, or is counted in readers.Options.Problems.
-// An error of Read is one of the input, of the context or of temporary files.
+// Every nonempty line is a record, a header or a known message of a tracer, or is counted in readers.Options.Problems.
+// Errors of Read come from the input, the context or temporary files.
 package probes
 
 import (
@@ -29,15 +29,16 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Flags of slices and instants, in the argument timeline.OwnFlags, which is the last one; timeline.OwnProbe is the first.
+// Flags of slices and instants in the argument timeline.OwnFlags, which is the last one; timeline.OwnProbe is the
+// first.
 const (
-	FlagUnbalanced      = "unbalanced"        // a slice without end of its own: it ends with the slice around it
-	FlagNeverEnded      = "never_ended"       // a slice without end: it ends with the recording
-	FlagEndWithoutStart = "end_without_start" // an instant that is the end of nothing
-	FlagTextCut         = "text_cut"          // a text has the greatest length that the tracer keeps
+	FlagUnbalanced      = "unbalanced"        // a slice without an end that ends with the enclosing slice
+	FlagNeverEnded      = "never_ended"       // a slice without an end that ends with the recording
+	FlagEndWithoutStart = "end_without_start" // an end without a start
+	FlagTextCut         = "text_cut"          // a text has the tracer's maximum length
 )
 
-// Read reads the probe lines r, which are unpacked, into b.
+// Read reads the unpacked probe lines r into b.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error {
 	rd := newReader(b, opts)
 	defer rd.spool.Close()
@@ -56,24 +57,24 @@ type reader struct {
 
 	spool  *readers.Spool[record]
 	header header
-	commas bool // stray commas in lines of JSON are counted
+	commas bool // stray commas in JSON lines were counted
 
 	threads     map[threadKey]uint32 // index into threadList
 	threadList  []threadKey
 	latest      threadKey // of the latest record
 	latestIndex uint32
 
-	probes    map[string]uint32    // by name, as it is after normalising: index into probeList
-	probeList []string             // normalised
-	asWritten map[string]probeName // by the text of the field
+	probes    map[string]uint32    // by normalized name: index into probeList
+	probeList []string             // normalized names
+	byText    map[string]probeName // by the text of the field
 	probeSize int                  // bytes of names
 
-	at       int64  // offset of the current line
-	events   uint32 // records so far
-	lastTS   timeline.Nanos
-	latestTS timeline.Nanos // the latest time of all
-	any      bool           // there was a record
-	waiting  []uint64       // losses before the first record
+	at          int64  // offset of the current line
+	events      uint32 // records so far
+	lastTS      timeline.Nanos
+	latestTS    timeline.Nanos // the maximum of all times
+	hasRecords  bool
+	earlyLosses []uint64 // losses before the first record
 
 	json, tuple jsonscan.Scanner
 	fixed       []byte // scratch
@@ -82,17 +83,17 @@ type reader struct {
 	headerText  []byte // scratch
 }
 
-// threadKey is a thread as the input names it. There is one thread 0 of process 0 for each processor: it idles there.
+// threadKey identifies a thread in the input. Each processor has an idle thread 0 of process 0.
 type threadKey struct{ pid, tid, cpu int64 }
 
-// probeName is a probe as it is written in a line. It depends on the process only if its provider ends in a digit.
+// probeName is a probe in a line. It depends on the process only if its provider ends in a digit.
 type probeName struct {
 	probe    uint32
 	pid      int64
 	numbered bool
 }
 
-// Limits of what is kept in memory for a file, whatever its size.
+// Limits of the memory for a file of any size.
 const (
 	maxProbes    = 1 << 17
 	maxProbeSize = 32 << 20 // bytes of names
@@ -102,13 +103,13 @@ func newReader(b *timeline.Builder, opts readers.Options) *reader {
 	return &reader{
 		b: b, log: opts.Problems, opts: opts,
 		spool:   readers.NewSpool(opts.SpoolSize(), opts.TempDir, recordForm, func(r *record) int64 { return int64(r.ts) }),
-		header:  newHeader(),
+		header:  header{threads: map[[2]int64]name{}, processes: map[int64]name{}, declarations: map[string]*declaration{}},
 		threads: map[threadKey]uint32{}, latest: threadKey{-1, -1, -1},
-		probes: map[string]uint32{}, probeList: []string{""}, asWritten: map[string]probeName{},
+		probes: map[string]uint32{}, probeList: []string{""}, byText: map[string]probeName{},
 	}
 }
 
-// position is the place of the current line.
+// position returns the position of the current line.
 func (r *reader) position() problem.Position {
 	return problem.Position{Event: -1, Offset: r.at}
 }

@@ -35,7 +35,8 @@ func recordings(tb testing.TB) map[string][]byte {
 	return all
 }
 
-// TestRecordingsAnyWay holds that recordings give the same however they arrive, wherever they are sorted and whatever ends their lines.
+// TestRecordingsAnyWay checks that the result does not depend on how recordings arrive, where they are sorted, and how
+// their lines end.
 func TestRecordingsAnyWay(t *testing.T) {
 	for name, input := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
@@ -56,14 +57,14 @@ func TestRecordingsAnyWay(t *testing.T) {
 	}
 }
 
-// TestLinesOfThreadsInAnyOrder holds that it does not matter in which order the lines of different threads come.
+// TestLinesOfThreadsInAnyOrder checks that the order of the lines of different threads does not matter.
 func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 	input := recordings(t)["bpftrace17-unsorted"]
 	want, _, _ := strings.Cut(suite.Dump(t, bytes.NewReader(input), readers.Options{}), "end_without_start") // positions differ
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		threads := map[string][]string{}
-		var keys []string // of the line that comes at each place
+		var keys []string // by line: its thread
 		for line := range strings.Lines(string(input)) {
 			key := "header"
 			if fields := strings.Split(line, "\t"); fields[0] == "P1" {
@@ -88,10 +89,10 @@ func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 	}
 }
 
-// tally is what became of the lines of a file.
+// tally counts the lines of a file by kind.
 type tally struct{ lines, records, headers, talk, counted int }
 
-// tallyOf reads lines and counts what became of each by what it changed.
+// tallyOf reads lines and counts their kinds by their effects.
 func tallyOf(tb testing.TB, input []byte) (n tally) {
 	tb.Helper()
 	log := new(problem.Log)
@@ -116,7 +117,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 			n.counted++
 		case r.spool.Held() > records:
 			n.records++
-		case text[0] == '#' || behindColumns(text) != nil:
+		case text[0] == '#' || afterColumns(text) != nil:
 			n.headers++
 		default:
 			n.talk++
@@ -125,7 +126,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 	return n
 }
 
-// counts adds up what is counted for lines.
+// counts adds up the problems of lines.
 func counts(log *problem.Log) (n uint64) {
 	for _, kind := range []problem.Kind{
 		problem.UnknownLine, problem.BadLine, problem.UnknownHeader, problem.Drops, problem.TracerError, problem.ProbeLimit,
@@ -136,7 +137,7 @@ func counts(log *problem.Log) (n uint64) {
 	return n
 }
 
-// TestEveryLineCounts holds that each line that is not empty is a record, a header, known talk or counted.
+// TestEveryLineCounts checks that each nonempty line is a record, a header, a known message or counted.
 func TestEveryLineCounts(t *testing.T) {
 	got := tallyOf(t, recordings(t)["bpftrace17-text-raw"])
 	// Four of the headers are pieces of texts that were not escaped.
@@ -174,12 +175,12 @@ func TestEveryLineCounts(t *testing.T) {
 		}
 		open := int(log.Count(problem.UnbalancedStart) + log.Count(problem.NeverEnded))
 		if got := 2*ends - open + int(totals.Instants) - losses; got != n.records {
-			t.Errorf("%s: the trace stands for %d records, there are %d", name, got, n.records)
+			t.Errorf("%s: the trace has %d records, want %d", name, got, n.records)
 		}
 	}
 }
 
-// TestCutAnywhere holds that a file that is cut loses the line in which it is cut, and nothing else.
+// TestCutAnywhere checks that a truncated file loses only the truncated line.
 func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"bpftrace17-lost", "bpftrace17-json", "dtrace-default-output"} {
 		input := recordings(t)[name]
@@ -200,7 +201,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestLongLines holds that a line of any length is read or counted, and takes no more memory than a line may.
+// TestLongLines checks that a line of any length is read or counted, within the memory limit for lines.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	input := "P1\t1\t7\t7\t0\tp:n\tend\n" + "P1\t2\t7\t7\t0\tp:n\t" + long + "\n" + long + "yy\n#comm 7 7 " + long + "\n{" + long + "\nP1\t3\t7\t7\t0\tp:n\t" +
@@ -217,7 +218,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestErrors holds that an error of the input is one of Read, with its place, and that nothing is left behind.
+// TestErrors checks that Read returns an error of the input with its position, and that no files remain.
 func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	input := io.MultiReader(strings.NewReader("#probelines 1\nP1\t1\t7\t7\t0\tp:n\n"), iotest.ErrReader(broken))
@@ -241,7 +242,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestManyOpen holds that starts without room are slices as well, and counted.
+// TestManyOpen checks that starts beyond the limit are also slices, and counted.
 func TestManyOpen(t *testing.T) {
 	var input strings.Builder
 	const n = 5000
@@ -262,12 +263,13 @@ func TestManyOpen(t *testing.T) {
 type firing struct {
 	ts       int
 	name     string
-	key      []string // "" at the end: the record lacks it
+	key      []string // "" at the end: missing in the record
 	start    bool
 	crossing bool
 }
 
-// pairsByHand pairs firings of one thread in the simplest way: [start, end] with -1 for an end without start, and flags.
+// pairsByHand pairs firings of one thread by the simplest algorithm: [start, end] with -1 for an end without start, and
+// flags.
 func pairsByHand(all []firing) (pairs []string) {
 	open := map[bool][]int{}
 	for i, f := range all {
@@ -312,8 +314,8 @@ func pairsByHand(all []firing) (pairs []string) {
 	return pairs
 }
 
-// TestPairsByHand compares the pairs of random records with those that are found in the simplest way: few and many open
-// starts, keys that are there in part, and tracks where pairs cross.
+// TestPairsByHand compares the pairs of random records with the simplest algorithm: few and many open starts, incomplete
+// keys, and tracks where pairs cross.
 func TestPairsByHand(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 7))

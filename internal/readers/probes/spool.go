@@ -5,7 +5,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// record is a firing of a probe, or a loss, before its arguments are read, which are the payload in the spool.
+// record is a firing of a probe, or a loss. Its unread arguments are the payload in the spool.
 type record struct {
 	ts     timeline.Nanos
 	offset int64  // of its line
@@ -19,16 +19,16 @@ type record struct {
 type form uint8
 
 const (
-	formBare   form = iota // nothing: there are no arguments
-	formFields             // fields separated by tabs, as written
+	formBare   form = iota // no arguments
+	formFields             // unconverted fields separated by tabs
 	formTuple              // fields with their kind and length
-	formLoss               // the number of events that were lost
+	formLoss               // the number of lost events
 )
 
 var recordForm = extsort.FormOf[record]()
 
-// hold puts a record into the spool.
-func (r *reader) hold(rec *record, payload []byte) error {
+// store adds a record to the spool.
+func (r *reader) store(rec *record, payload []byte) error {
 	r.latestTS = max(r.latestTS, rec.ts)
 	return r.spool.Add(rec, payload)
 }

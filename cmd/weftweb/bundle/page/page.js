@@ -54,6 +54,9 @@ function startWorker() {
 				URL.revokeObjectURL(address);
 				runs = true;
 				resolve();
+				practise();
+			} else if ("practised" in data) {
+				practise();
 			} else if ("ended" in data) {
 				drop(runs ? endedText(data.ended) : `weft cannot be started: ${data.ended}`);
 			} else if (task) {
@@ -66,6 +69,18 @@ function startWorker() {
 		};
 		compile().then((module) => started.postMessage({ module }), (err) => drop(`weft cannot be started: ${err.message}`));
 	});
+}
+
+let rounds = 4; // of practice, until a further one brings little
+
+// practise has the worker read an example while it has nothing to do.
+function practise() {
+	if (!task && rounds-- > 0) worker.postMessage({ what: "open", files: [example()], options: { attribute: true, report: true }, practice: true });
+}
+
+// example returns the file of the first example, or of a button.
+function example(button = document.querySelector("#examples button")) {
+	return new File([Uint8Array.from(atob($(button.dataset.file).textContent.trim()), (c) => c.charCodeAt(0))], button.dataset.file);
 }
 
 // endedText says why the module has ended: it ran out of memory, or has a mistake in it.
@@ -303,10 +318,7 @@ $("file").addEventListener("change", () => {
 	$("file").value = ""; // so that the same file can be chosen again
 });
 for (const button of document.querySelectorAll("#examples button")) {
-	button.addEventListener("click", () => {
-		const bytes = Uint8Array.from(atob($(button.dataset.file).textContent.trim()), (c) => c.charCodeAt(0));
-		take([new File([bytes], button.dataset.file)]);
-	});
+	button.addEventListener("click", () => take([example(button)]));
 }
 
 // Files may be dropped wherever they are: a browser would leave the page for the file otherwise. The frame of a report would take them, so that

@@ -1,9 +1,11 @@
 // The worker of weft.html. It follows wasm_exec.js in one text, and talks with page.js:
 //
 //	in   {module}                                   once: the module, compiled
-//	in   {what: "open" | "compare" | "sum", files, options}
-//	out  {ready} · {progress, memory} · {report} · {unreported} · {chunk} · {done} · {failed} · {ended}
+//	in   {what: "open" | "compare" | "sum", files, options, practice}
+//	out  {ready} · {progress, memory} · {report} · {unreported} · {chunk} · {done} · {failed} · {practised} · {ended}
 //
+// Practice posts nothing but {practised}. Browsers compile a function when it is first called, and optimise it after it has run for some time, so a
+// file that comes after practice is read faster.
 // progress comes with the memory in use. A module that has run out of memory, or has a mistake in it, ends and takes what it held with it: {ended},
 // with what Go has said of that.
 "use strict";
@@ -29,7 +31,8 @@ onmessage = async ({ data }) => {
 		}
 		return;
 	}
-	const on = {
+	const practised = () => postMessage({ practised: true });
+	const on = data.practice ? { progress() {}, report() {}, unreported() {}, chunk() {}, done: practised, failed: practised } : {
 		progress: (bytes, memory) => postMessage({ progress: bytes, memory }),
 		report: (html) => postMessage({ report: html }),
 		unreported: (text) => postMessage({ unreported: text }),

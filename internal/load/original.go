@@ -14,40 +14,40 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// KeepPackets converts a trace with an attribution, as One and Write do, but a Perfetto trace keeps all its packets as they are, and those
-// of the attribution are added. It is written afresh if that cannot be: if it has an attribution already that says something else, or
-// is damaged.
+// KeepPackets converts a trace with an attribution, as One and Write do, but copies a Perfetto trace packet by packet
+// and adds the packets of the attribution. It encodes the trace anew if it already has a different attribution or is
+// damaged.
 func KeepPackets(ctx context.Context, dst io.Writer, src io.Reader, opts Options, buffers *pfwire.Buffers) (*Report, error) {
-	var kept *keptTrace
-	defer func() { kept.Close() }()
+	var original *originalTrace
+	defer func() { original.Close() }()
 	t, err := load(ctx, opts, nil, func(l *loader) error {
 		return l.readOne(ctx, src, func(ctx context.Context, r io.Reader, f Format) (err error) {
 			if f != FormatPerfetto {
 				return l.readFormat(ctx, r, f)
 			}
-			if kept, err = newKeptTrace(&l.opts); err != nil {
+			if original, err = newOriginalTrace(&l.opts); err != nil {
 				return err
 			}
-			return kept.read(ctx, l, r)
+			return original.read(ctx, l, r)
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	if kept != nil {
-		return t.Report, kept.write(ctx, dst, t, buffers)
+	if original != nil {
+		return t.Report, original.write(ctx, dst, t, buffers)
 	}
 	return t.Report, t.Write(ctx, dst, buffers)
 }
 
-// keptTrace is a copy of a Perfetto trace, and the packets of its events.
-type keptTrace struct {
+// originalTrace is a copy of a Perfetto trace, with the positions of the packets of its events.
+type originalTrace struct {
 	file   *extsort.File
 	events *writeback.Packets
 }
 
-func newKeptTrace(opts *Options) (*keptTrace, error) {
+func newOriginalTrace(opts *Options) (*originalTrace, error) {
 	file, err := extsort.NewFile(opts.TempDir)
 	if err != nil {
 		return nil, err
@@ -56,19 +56,19 @@ func newKeptTrace(opts *Options) (*keptTrace, error) {
 	if memory <= 0 {
 		memory = timeline.DefaultMemory
 	}
-	return &keptTrace{file, writeback.NewPackets(memory/16, opts.TempDir)}, nil
+	return &originalTrace{file, writeback.NewPackets(memory/16, opts.TempDir)}, nil
 }
 
 // Close removes the copy.
-func (k *keptTrace) Close() error {
+func (k *originalTrace) Close() error {
 	if k == nil {
 		return nil
 	}
 	return errors.Join(k.file.Close(), k.events.Close())
 }
 
-// read reads and copies the trace. The events of V8 profiles stay events: calls would have no packets.
-func (k *keptTrace) read(ctx context.Context, l *loader, r io.Reader) error {
+// read reads and copies the trace. It keeps the events of V8 profiles, because calls would have no packets.
+func (k *originalTrace) read(ctx context.Context, l *loader, r io.Reader) error {
 	opts, err := l.perfettoOptions()
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (k *keptTrace) read(ctx context.Context, l *loader, r io.Reader) error {
 	return perfetto.Read(ctx, io.TeeReader(r, k.file), l.builder, opts)
 }
 
-// write writes the copy with the attribution in it.
-func (k *keptTrace) write(ctx context.Context, dst io.Writer, t *Trace, buffers *pfwire.Buffers) error {
+// write writes the copy with the attribution added.
+func (k *originalTrace) write(ctx context.Context, dst io.Writer, t *Trace, buffers *pfwire.Buffers) error {
 	added := t.additions()
 	if added.CanRewrite() {
 		return k.copy(t, dst, func(dst io.Writer, src io.Reader) error { return added.Rewrite(ctx, dst, src, k.events) })
@@ -100,8 +100,8 @@ func (k *keptTrace) write(ctx context.Context, dst io.Writer, t *Trace, buffers 
 	return t.write(ctx, dst, buffers)
 }
 
-// copy writes the copy as write does.
-func (k *keptTrace) copy(t *Trace, dst io.Writer, write func(dst io.Writer, src io.Reader) error) error {
+// copy lets write write the copy to dst, and records its size and duration.
+func (k *originalTrace) copy(t *Trace, dst io.Writer, write func(dst io.Writer, src io.Reader) error) error {
 	began := time.Now()
 	counted := &countingWriter{w: dst}
 	if err := k.file.Flush(); err != nil {

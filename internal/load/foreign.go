@@ -9,8 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// strangers are files that people pass by mistake, by their first bytes, with what reads those that are recordings.
-var strangers = []struct{ magic, what, readBy string }{
+// foreignFormats lists files that users pass by mistake, by their first bytes, and programs that read the recordings
+// among them.
+var foreignFormats = []struct{ magic, what, readBy string }{
 	{"\xFF\xD8\xFF", "a JPEG picture", ""},
 	{"\x89PNG\r\n\x1A\n", "a PNG picture", ""},
 	{"GIF8", "a GIF picture", ""},
@@ -34,9 +35,9 @@ var strangers = []struct{ magic, what, readBy string }{
 
 const readsPerf = "perf report reads it; profiler.firefox.com opens the text of perf script -F +pid, and weft reads what it saves"
 
-// stranger returns what a file is and what reads it, "" for one that is not known.
-func stranger(head []byte) (what, readBy string) {
-	for _, s := range strangers {
+// foreignFormat returns the format of a file and a program that reads it, or "" if unknown.
+func foreignFormat(head []byte) (what, readBy string) {
+	for _, s := range foreignFormats {
 		if bytes.HasPrefix(head, []byte(s.magic)) {
 			return s.what, s.readBy
 		}
@@ -50,7 +51,7 @@ func stranger(head []byte) (what, readBy string) {
 	return "", ""
 }
 
-// isPprof reports whether a file begins like a Profile of pprof: with the fields of one, and among them the type of a value.
+// isPprof reports whether a file starts like a Profile of pprof: with its fields, including the type of a value.
 func isPprof(head []byte) bool {
 	const lens, varints = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 | 1<<13, 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
 	const sampleType, periodType, last = 1, 11, 15
@@ -71,7 +72,7 @@ func isPprof(head []byte) bool {
 	return found && (r.Err() == nil || errors.Is(r.Err(), wire.ErrTruncated))
 }
 
-// isValueType reports whether a message of pprof has two numbers of texts.
+// isValueType reports whether a message of pprof consists of the indexes of a value's type and unit.
 func isValueType(msg []byte) bool {
 	r := wire.NewReader(msg)
 	for r.Next() {
@@ -82,8 +83,8 @@ func isValueType(msg []byte) bool {
 	return r.Err() == nil
 }
 
-// isETL reports whether a file begins with a buffer of Event Tracing for Windows: its header, and the first event's, which the system
-// writes.
+// isETL reports whether a file starts with a buffer of Event Tracing for Windows: its header and the system's first
+// event.
 func isETL(head []byte) bool {
 	const event, system, marker = 72, 2, 0xC0
 	return len(head) >= event+4 && binary.LittleEndian.Uint32(head)%1024 == 0 && head[event+2] > 0 && head[event+2] <= system && head[event+3] == marker
@@ -91,7 +92,7 @@ func isETL(head []byte) bool {
 
 // notATrace is the error for an input that is neither JSON nor Perfetto.
 func notATrace(head []byte) error {
-	what, readBy := stranger(head)
+	what, readBy := foreignFormat(head)
 	switch {
 	case readBy != "":
 		return fmt.Errorf("%w: this is %s, which weft does not read; %s", ErrUnknownFormat, what, readBy)

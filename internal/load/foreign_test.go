@@ -14,8 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Recordings of other tools are named, with what reads them, and never taken for Perfetto traces.
-func TestStrangers(t *testing.T) {
+// Recordings of other tools are named, with programs that read them, and never recognized as Perfetto traces.
+func TestForeignFormats(t *testing.T) {
 	etl := make([]byte, 4096)
 	binary.LittleEndian.PutUint32(etl, 64<<10)
 	copy(etl[72:], "\x02\x00\x02\xC0")
@@ -41,7 +41,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// pprofOf returns a profile as Go writes it, unpacked.
+// pprofOf returns an unpacked profile of Go.
 func pprofOf(t *testing.T) string {
 	t.Helper()
 	function := &profile.Function{ID: 1, Name: "main"}
@@ -68,10 +68,10 @@ func pprofOf(t *testing.T) string {
 	return string(out)
 }
 
-// A file in which no message may be a packet is refused as well if its format is named.
+// A file in which no message can be a packet is rejected even if its format is named.
 func TestNamedPerfettoWithoutPackets(t *testing.T) {
 	_, err := One(t.Context(), strings.NewReader(pprofOf(t)), Options{From: FormatPerfetto})
-	if err == nil || !strings.Contains(err.Error(), "no Perfetto trace") {
+	if err == nil || !strings.Contains(err.Error(), "not a Perfetto trace") {
 		t.Errorf("error %v", err)
 	}
 }
