@@ -277,10 +277,10 @@ func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, o
 	return float64(sums[0]) / total, float64(sums[1]) / total, float64(sums[2]) / total, true
 }
 
-// The page about attribution gives the share of main threads' time that is attributed to frames, to half a percent; on
-// recordings of DevTools at most a quarter is not.
+// How much of the time of main threads is attributed to frames and isolates, and how much to nothing, in percent and to half a
+// percent; on recordings of DevTools at most a quarter is not attributed.
 func TestContextShares(t *testing.T) {
-	page, err := os.ReadFile("../docs/attribution.md")
+	shares, err := os.ReadFile("testdata/context-shares.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,13 +298,13 @@ func TestContextShares(t *testing.T) {
 		}
 		t.Logf("| %s | %.1f | %.1f | %.1f |", name, frame, isolate, none)
 		var said [3]float64
-		_, row, _ := strings.Cut(string(page), "| "+name+" | ")
+		_, row, _ := strings.Cut(string(shares), "| "+name+" | ")
 		if _, err := fmt.Sscanf(row, "%f | %f | %f |", &said[0], &said[1], &said[2]); err != nil {
-			t.Errorf("docs/attribution.md has no row for this recording: %v", err)
+			t.Errorf("testdata/context-shares.txt has no row for this recording: %v", err)
 		}
 		for i, v := range []float64{frame, isolate, none} {
 			if math.Abs(v-said[i]) > 0.5 {
-				t.Errorf("docs/attribution.md says %.1f", said)
+				t.Errorf("want %.1f", said)
 				break
 			}
 		}

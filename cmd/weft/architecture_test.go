@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -89,8 +90,8 @@ func packageImports(t *testing.T) map[string][]string {
 	return all
 }
 
-// drawLayers draws packages in layers: each depends only on packages of lines above its own. The arrow of a package leads to the ones of
-// them that are not imported by another one that it imports.
+// drawLayers draws packages in layers: each depends only on packages of lines above its own, or on packages without a line, which import
+// none. The arrow of a package leads to its imports, except those that another of its imports already has.
 func drawLayers(imports map[string][]string) string {
 	depth := map[string]int{}
 	var find func(string) int
@@ -113,13 +114,13 @@ func drawLayers(imports map[string][]string) string {
 	names := slices.SortedFunc(maps.Keys(imports), func(a, b string) int {
 		return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b))
 	})
+	names = slices.DeleteFunc(names, func(name string) bool { return depth[name] == 0 })
 	var b strings.Builder
 	for i, name := range names {
 		if i > 0 && depth[name] != depth[names[i-1]] {
 			b.WriteByte('\n')
 		}
-		line := name + strings.Repeat(" ", width-len(name)) + "  → " + strings.Join(direct(imports, name), ", ")
-		b.WriteString(strings.TrimRight(strings.TrimSuffix(line, "→ "), " ") + "\n")
+		fmt.Fprintf(&b, "%-*s  → %s\n", width, name, strings.Join(direct(imports, name), ", "))
 	}
 	return b.String()
 }

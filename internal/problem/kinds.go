@@ -1,7 +1,6 @@
 package problem
 
-// The kinds of problems, in the order of docs/data-problems.md. The first group comes from docs/formats/chrome-json.md,
-// section 18.
+// The kinds of problems, in the order of docs/data-problems.md.
 const (
 	_ Kind = iota
 

@@ -53,7 +53,12 @@ func committed(page string) map[[2]string]string {
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
-		all[[2]string{cells[0], cells[1]}] = cells[3]
+		results := strings.Split(cells[3], lineBreak)
+		for i, input := range strings.Split(cells[1], lineBreak) {
+			if i < len(results) {
+				all[[2]string{cells[0], input}] = results[i]
+			}
+		}
 	}
 	return all
 }
@@ -65,7 +70,7 @@ func (d *document) update(docs string) error {
 	if err != nil {
 		return err
 	}
-	text, err := replaceSection(string(page), "table", "Measured on: "+d.machine+".\n\n"+markdown(promiseHeader, d.cells()))
+	text, err := replaceSection(string(page), "table", "Measured on: "+d.machine+".\n\n"+markdown(promiseHeader, grouped(d.cells())))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -73,6 +78,23 @@ func (d *document) update(docs string) error {
 }
 
 var promiseHeader = []string{"what", "input", "measured", "result", "floor", "aim", "met"}
+
+const lineBreak = "<br>"
+
+// grouped makes one row of consecutive rows about one promise, with a line for each input.
+func grouped(rows [][]string) (groups [][]string) {
+	for _, row := range rows {
+		last := len(groups) - 1
+		if last < 0 || groups[last][0] != row[0] || groups[last][4] != row[4] || groups[last][5] != row[5] {
+			groups = append(groups, row)
+			continue
+		}
+		for _, i := range []int{1, 2, 3, 6} {
+			groups[last][i] += lineBreak + row[i]
+		}
+	}
+	return groups
+}
 
 // markdown returns a table in Markdown.
 func markdown(header []string, rows [][]string) string {

@@ -44,7 +44,7 @@ var largeInputs = map[problem.Kind]bool{
 	problem.StackLimit:           true, // TestDeepStacks
 }
 
-// raisedByReader reports whether the reader, rather than a later pass, finds a problem of chrome-json.md 18.
+// raisedByReader reports whether a problem of Chrome JSON is found by the reader, not by the passes after it.
 func raisedByReader(k problem.Kind) bool {
 	switch k {
 	case problem.CompleteWithoutDuration, problem.SliceNegativeDuration, problem.AsyncMissingID, problem.AsyncMissingPid,

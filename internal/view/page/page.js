@@ -1,26 +1,26 @@
 "use strict";
 
-// The page shows the report of a trace, which needs no network, and in a second tab frames the Perfetto UI and hands it the trace of its own
-// origin. The UI answers PING with PONG once it listens; what is posted before that is lost. It may answer several PINGs that are under way, so
-// the first PONG ends them.
+// The page shows the report of a trace, which needs no network. In a second tab it frames the Perfetto UI and hands it the trace from its own
+// origin. The UI answers PING with PONG once it listens; messages posted before are lost. It may answer several PINGs that are under way, so only the
+// first PONG counts.
 {
   const pingInterval = 100; // ms
-  const patience = 2000; // ms without PONG, after which the page says what may be wrong
-  const tabPatience = 8000; // where the UI may ask something first, which the page cannot see
-  const goneAfter = 3000; // ms without a connection, after which the program has ended
-  const mostReloaded = 256 * 2 ** 20; // bytes of a trace that the UI loads once more to show something in it
+  const patience = 2000; // ms without PONG until the page explains
+  const tabPatience = 8000; // in a tab, where the UI may ask something first that the page cannot see
+  const goneAfter = 3000; // ms without a connection until weft counts as ended
+  const mostReloaded = 256 * 2 ** 20; // bytes; the UI loads a smaller trace again to show something in it
 
   const element = (id) => document.getElementById(id);
   const show = (id, on) => { element(id).hidden = !on; };
 
-  let state = null; // as the program told it last
-  let chosen = 0; // number of the trace that is shown
+  let state = null; // latest state sent by weft
+  let chosen = 0; // number of the trace shown
   let frame = null; // the handover to the frame
-  let tab = null; // the handover to a tab, or the last one
-  let ended = false; // the program has
+  let tab = null; // the latest handover to a tab
+  let ended = false; // whether weft has ended
   let report = null; // the frame of the report
-  let shown = "report"; // the tab
-  let reading = null; // since when a trace is read: {number, read, at}
+  let shown = "report"; // the selected tab
+  let reading = null; // the start of a reading: {number, read, at}
 
   const trace = () => state?.traces[chosen];
   const address = (number) => `trace/${number}`;
@@ -32,7 +32,7 @@
       this.target = target;
       this.answered = false;
       this.posted = false;
-      this.silent = false; // for too long
+      this.silent = false; // whether the UI has been silent for too long
       this.failure = "";
       this.timer = setInterval(() => this.ping(), pingInterval);
       this.patience = setTimeout(() => { this.silent = true; render(); }, patience);
@@ -43,7 +43,7 @@
         this.stop();
         return;
       }
-      this.target.postMessage("PING", "*"); // says nothing, and the window may still be blank
+      this.target.postMessage("PING", "*"); // any origin: a PING reveals nothing, and the window may still be blank
     }
 
     stop() {
@@ -65,7 +65,7 @@
       render();
     }
 
-    // post is called when the UI listens and when the trace may be there. It does its work when both are so.
+    // post hands the trace over once the UI listens and the trace is ready; it is called at both events.
     async post() {
       const its = state.traces[this.number];
       if (!this.answered || this.stopped || this.fetching || its.state !== "ready") {
@@ -96,8 +96,8 @@
 
     afterPost() {}
 
-    // scrollTo shows a part of the timeline, in seconds; a moment with something around it. That is all that a UI with a trace takes: there is no
-    // message about a track or a slice.
+    // scrollTo shows a part of the timeline, in seconds, with some room around a moment. A UI with a trace takes no other message: none about a track
+    // or a slice.
     scrollTo({ start, end }) {
       const around = end > start ? 0 : 5e-4;
       this.target.postMessage({ perfetto: { timeStart: start - around, timeEnd: end + around, viewPercentage: 0.8 } }, uiOrigin());
@@ -116,14 +116,14 @@
   class FrameHandover extends Handover {
     afterPost() {
       if (document.activeElement === document.body && shown === "timeline") {
-        element("stage").querySelector("iframe")?.focus(); // so that the keys of the UI work at once
+        element("stage").querySelector("iframe")?.focus(); // for the UI's keyboard shortcuts
       }
     }
   }
 
   const uiOrigin = () => new URL(state.ui).origin;
 
-  // start shows the chosen trace in a fresh frame when it is ready: the UI reads in its address what to show first, once.
+  // start shows the chosen trace in a new frame when it is ready: the UI reads what to show first from its address, once.
   function start(at) {
     if (frame !== null || state === null || ended || trace().state !== "ready") {
       return;
@@ -137,8 +137,8 @@
     frame = new FrameHandover(chosen, view.contentWindow, patience);
   }
 
-  // argumentsFor says in the address of the UI to show a time: the slice with just that time is selected, which brings its track into view, and
-  // the track that is named is pinned.
+  // argumentsFor returns the part of the UI's address that shows a time: the slice with exactly that time is selected, which brings its track into
+  // view, and the named track is pinned.
   function argumentsFor({ from, to, track }) {
     const its = trace(), args = new URLSearchParams(its.arguments);
     const room = (to - from) / 8n + 500000n, most = (a, b) => a > b ? a : b, least = (a, b) => a < b ? a : b;
@@ -170,7 +170,7 @@
     restart();
   }
 
-  // openReport frames the report as soon as there is one, and leads to the timeline where there will be none.
+  // openReport frames the report as soon as there is one, and shows the timeline if there will be none.
   function openReport() {
     const its = trace();
     if (its.unreported && shown === "report") {
@@ -181,19 +181,19 @@
     }
     report = document.createElement("iframe");
     report.title = "Report";
-    report.name = "beside-timeline"; // so that the report tells what it shows
+    report.name = "beside-timeline"; // tells the report to send what is selected
     report.setAttribute("sandbox", "allow-scripts");
     report.referrerPolicy = "no-referrer";
     report.src = `report/${chosen}`;
     report.addEventListener("load", () => {
       if (document.activeElement === document.body && shown === "report") {
-        report?.focus(); // so that its keys work at once
+        report?.focus(); // for its keyboard shortcuts
       }
     });
     element("report").append(report);
   }
 
-  // choose shows the timeline or the report. The other one stays as it is.
+  // choose shows the timeline or the report; the other one keeps its state.
   function choose(what) {
     const isReport = what === "report";
     shown = what;
@@ -201,12 +201,12 @@
     show("stage", !isReport);
     for (const [id, selected] of [["show-report", isReport], ["show-timeline", !isReport]]) {
       element(id).setAttribute("aria-selected", String(selected));
-      element(id).tabIndex = selected ? 0 : -1; // the arrow keys lead to the other one
+      element(id).tabIndex = selected ? 0 : -1; // the arrow keys reach the other one
     }
     render();
   }
 
-  // chooseByKey moves among the tabs as their pattern of WAI-ARIA says: what has the focus is shown.
+  // chooseByKey follows the WAI-ARIA pattern for tabs: the tab with the focus is shown.
   function chooseByKey(event) {
     const tabs = ["report", "timeline"], now = tabs.findIndex((what) => event.target.id === `show-${what}`);
     const step = { ArrowRight: 1, ArrowLeft: -1, Home: -now, End: tabs.length - 1 - now }[event.key];
@@ -219,8 +219,8 @@
     element(`show-${what}`).focus();
   }
 
-  // showInTimeline does what a row of the report asks for, if that can be: "START LENGTH ROW", a time of the trace, and a row of the report's
-  // timeline if it is on one. The report shows it in that anyway, so that nothing happens where there is no UI.
+  // showInTimeline handles a request of the report: "START LENGTH ROW", a time of the trace, and a row of the report's timeline if it is on one.
+  // Without a UI it does nothing, because the report shows the time in its own timeline anyway.
   function showInTimeline(asked) {
     const its = trace(), found = typeof asked === "string" && /^(-?\d{1,19}) (\d{1,19})(?: (\d{1,4}))?$/.exec(asked);
     if (!found || frame === null || frame.silent || frame.failure !== "") {
@@ -253,7 +253,7 @@
     render();
   }
 
-  // statusText says in the bar how far things are.
+  // statusText is the progress shown in the bar.
   function statusText(its) {
     switch (true) {
       case its.state === "waiting":
@@ -276,7 +276,7 @@
     return "";
   }
 
-  // rateText says how fast a trace is read, when that can be told.
+  // rateText is the speed of reading, once it is known.
   function rateText(its) {
     const now = performance.now();
     if (reading?.number !== chosen) {
@@ -295,7 +295,7 @@
     return `${unit > 0 && bytes < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
   }
 
-  // say shows a notice with some of its actions; without a text it hides it.
+  // say shows a notice with actions, or hides it if the text is empty.
   function say(text, { bad = false, download = false, again = false, open = false }) {
     element("said").textContent = text;
     element("notice").classList.toggle("bad", bad);
@@ -363,7 +363,7 @@
     document.title = `${its.name} – weft view`;
     renderList();
     element("status").textContent = statusText(its);
-    element("bar").classList.toggle("settled", Boolean(frame?.posted) && !ended); // then there is nothing to say but its size
+    element("bar").classList.toggle("settled", Boolean(frame?.posted) && !ended); // then only its size is left to show
     const progress = element("progress");
     progress.hidden = its.state !== "converting" || its.size <= 0;
     progress.value = its.size > 0 ? its.read / its.size : 0;
@@ -413,7 +413,7 @@
 
   window.addEventListener("message", (event) => {
     if (report !== null && event.source === report.contentWindow) {
-      if (event.origin === "null") { // that of a frame without rights
+      if (event.origin === "null") { // the origin of a frame without rights
         showInTimeline(event.data?.weft);
       }
       return;

@@ -1,35 +1,35 @@
-// The page of weft.html: takes files, has them read by a worker (worker.js, main.go), and shows the report that comes out. Of a single file a
-// trace for Perfetto follows it.
+// The page of weft.html. It takes files, has a worker (worker.js, main.go) read them, and shows the report. A single file also gives a trace
+// for Perfetto.
 "use strict";
 
 const perfettoUI = "https://ui.perfetto.dev";
-const mostBytes = 2e9; // of an input: more does not fit a module, whatever the machine has
-const manyBytes = 500e6; // from here on it takes long and much memory
-const muchMemory = 300e6; // of the module, which it takes for files of about that many bytes
-const mostHandedOver = 2040 * 2 ** 20; // of a result: what a page can post to another
-const resend = 100; // ms between the questions whether Perfetto listens
-const patience = 8000; // ms without an answer, after which the page says what may be wrong
+const mostBytes = 2e9; // of an input; a module holds no more on any machine
+const manyBytes = 500e6; // above this it takes long and much memory
+const muchMemory = 300e6; // of the module, which files of manyBytes need
+const mostHandedOver = 2040 * 2 ** 20; // of a trace; a page can post no more to another
+const resend = 100; // ms between PINGs
+const patience = 8000; // ms without an answer until the page explains
 
 const $ = (id) => document.getElementById(id);
 const show = (id, on) => { $(id).hidden = !on; };
 
-let worker = null; // runs weft; one for all files, because the second one is faster
-let ready = null; // a promise: worker can be asked
-let task = null; // what it works on, or will when it is ready: {chunks, resolve, reject, report}
-let input = null; // the files that are read, or were
-let output = null; // the trace that was made of a file, a Blob
+let worker = null; // runs weft; one for all files, because the second file is faster
+let ready = null; // a promise, resolved when the worker takes tasks
+let task = null; // its current or next task: {chunks, resolve, reject, report}
+let input = null; // the files of the current report
+let output = null; // the converted trace, a Blob
 let reportText = ""; // the report of input
-let began = 0; // when its reading did, in ms
+let began = 0; // when reading started, in ms
 
-// The module, compiled, and kept: a worker that follows another one starts at once.
+// The compiled module is kept, so that the next worker starts at once.
 let compiled = null;
 function compile() {
 	compiled ||= moduleBytes().then((bytes) => WebAssembly.compile(bytes));
-	compiled.catch(() => { compiled = null; }); // another file tries again
+	compiled.catch(() => { compiled = null; }); // the next file tries again
 	return compiled;
 }
 
-// The module, unpacked. weft.html carries it; a hosted page fetches it from beside itself.
+// The unpacked module: weft.html contains it; a hosted page fetches it from its own folder.
 async function moduleBytes() {
 	const text = $("module").textContent.trim();
 	if (text === "") {
@@ -45,7 +45,7 @@ function startWorker() {
 	const address = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
 	const started = new Worker(address);
 	worker = started;
-	let runs = false; // the module
+	let runs = false; // whether the module has started
 	ready = new Promise((resolve) => {
 		const drop = (why) => { if (started === worker) dropWorker(why); };
 		started.onmessage = ({ data }) => {
@@ -73,7 +73,7 @@ function startWorker() {
 
 let rounds = 4; // of practice, until a further one brings little
 
-// practise has the worker read an example while it has nothing to do.
+// practise lets the worker read an example while it is idle.
 function practise() {
 	if (!task && rounds-- > 0) worker.postMessage({ what: "open", files: [example()], options: { attribute: true, report: true }, practice: true });
 }
@@ -83,14 +83,14 @@ function example(button = document.querySelector("#examples button")) {
 	return new File([Uint8Array.from(atob($(button.dataset.file).textContent.trim()), (c) => c.charCodeAt(0))], button.dataset.file);
 }
 
-// endedText says why the module has ended: it ran out of memory, or has a mistake in it.
+// endedText says why the module ended: out of memory, or a bug.
 function endedText(reason) {
 	return /^(fatal error|runtime|RangeError): .*memory/.test(reason) ? tooLarge :
 		`weft has failed, please report it: ${reason || "it ended without a reason"}. The command weft convert may do it.`;
 }
 const tooLarge = "This is more than a browser holds. The command weft convert does it, with files of any size.";
 
-// dropWorker ends the worker. What it was asked fails, with why.
+// dropWorker ends the worker; its task fails with the reason.
 function dropWorker(why) {
 	const failed = task;
 	if (worker) worker.terminate();
@@ -98,11 +98,11 @@ function dropWorker(why) {
 	if (failed) failed.reject(new Error(why));
 }
 
-// answer handles what the worker says of its task.
+// answer handles a message of the worker about its task.
 function answer(data) {
 	if ("progress" in data) {
 		progressOf(data.progress);
-		if (data.memory > muchMemory) show("large", true); // what is packed says so late
+		if (data.memory > muchMemory) show("large", true); // a packed file shows its size late
 	} else if ("report" in data) {
 		task.report(data.report);
 	} else if ("unreported" in data) {
@@ -117,7 +117,7 @@ function answer(data) {
 	}
 }
 
-// ask has the worker do something as soon as it is ready: one thing at a time. report gets the report as soon as it is made.
+// ask gives the worker one task when it is ready. report gets the report as soon as it is made.
 function ask(what, files, options, report) {
 	if (!worker) startWorker();
 	return new Promise((resolve, reject) => {
@@ -135,7 +135,7 @@ function progressOf(bytes) {
 	$("status").textContent = bytes < all ? `reading ${Math.floor(100 * bytes / all)} %` + (ms > 200 ? ` · ${(bytes / ms / 1000).toFixed(0)} MB/s` : "") : "making the report";
 }
 
-// take reads files and shows what comes of them: the report on one, the comparison of two, the older one first, or the sum of many.
+// take reads files and shows the report on one, the comparison of two (the older one is the base), or the sum of many.
 async function take(list, withReport = true) {
 	if (task) dropWorker("stopped");
 	const files = [...list].sort((a, b) => a.lastModified - b.lastModified);
@@ -168,7 +168,7 @@ async function take(list, withReport = true) {
 
 const title = () => input.length === 1 ? printable(input[0].name) : input.length === 2 ? input.map((f) => printable(f.name)).join(" → ") : `${input.length} files`;
 
-// begin shows that files are read.
+// begin shows that files are being read.
 function begin() {
 	$("page")?.remove();
 	for (const id of ["problem", "large", "bar", "hint", "examples", "drop"]) show(id, false);
@@ -191,7 +191,7 @@ function showReport(html) {
 	page.title = "Report";
 	page.setAttribute("sandbox", "allow-scripts");
 	page.srcdoc = html;
-	page.addEventListener("load", () => page.focus()); // so that its keys work at once
+	page.addEventListener("load", () => page.focus()); // for its keyboard shortcuts
 	document.querySelector("main").append(page);
 	showBar();
 	$("made").textContent = input.length === 1 ? "writing the trace for Perfetto" : "";
@@ -204,7 +204,7 @@ function showBar() {
 	show("save", reportText !== "");
 }
 
-// finish offers the trace that was made.
+// finish offers the converted trace.
 function finish(trace) {
 	output = trace;
 	showBar();
@@ -222,7 +222,7 @@ function fail(text) {
 	say(text);
 }
 
-// say shows what is wrong.
+// say shows an error.
 function say(text) {
 	$("said").textContent = text.split("\n").map(printable).join("\n");
 	show("problem", true);
@@ -250,10 +250,9 @@ async function downloadTrace() {
 	}
 }
 
-let lastHint = null; // of what was asked for last
+let lastHint = null; // of the latest request
 
-// hinter returns a function that says in the hint how something goes that was asked for. It is silent when there is another file, or when something
-// else was asked for since.
+// hinter returns a function that shows the progress of a request in the hint, until there is another file or a later request.
 function hinter() {
 	const file = input, mine = lastHint = {};
 	return (text) => {
@@ -263,11 +262,11 @@ function hinter() {
 	};
 }
 
-// traceName is the name of the output: that of the input without its endings.
+// traceName names the output after the input, without its extensions.
 const traceName = () => input[0].name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(json|cpuprofile|pftrace|perfetto-trace|txt|log)$/i, "") + ".pftrace";
 
-// openPerfetto opens the UI in a tab and hands the trace over when it listens. What was sent before is lost without a word, so that
-// it is asked until it answers; several answers may be under way.
+// openPerfetto opens the UI in a tab and hands the trace over when it listens. Messages sent before are lost silently, so it sends PINGs until
+// the UI answers; several answers may be under way.
 function openPerfetto() {
 	const trace = output, called = printable(input[0].name), name = traceName(), hint = hinter();
 	const tab = window.open(`${perfettoUI}/`);
@@ -305,8 +304,7 @@ function openPerfetto() {
 	addEventListener("message", listen);
 }
 
-// printable escapes in a text what is not seen, or changes how the text around it is shown, as marks of direction do. The joiners of scripts and of
-// emoji stay.
+// printable escapes invisible characters and marks of direction in a text. The joiners of scripts and of emoji stay.
 const printable = (text) => text.replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (c) => {
 	const code = c.codePointAt(0).toString(16);
 	return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
@@ -315,14 +313,14 @@ const size = (bytes) => bytes < 1024 ? `${bytes}\u00a0bytes` : bytes < 1024 ** 2
 
 $("file").addEventListener("change", () => {
 	if ($("file").files.length > 0) take($("file").files);
-	$("file").value = ""; // so that the same file can be chosen again
+	$("file").value = ""; // allows choosing the same file again
 });
 for (const button of document.querySelectorAll("#examples button")) {
 	button.addEventListener("click", () => take([example(button)]));
 }
 
-// Files may be dropped wherever they are: a browser would leave the page for the file otherwise. The frame of a report would take them, so that
-// it is covered while another window is used, from which they come.
+// Files may be dropped anywhere on the page; otherwise the browser would leave it and open the file. The frame of a report would take them, so it is
+// covered while another window, from which they come, has the focus.
 addEventListener("blur", () => { show("over", !document.hasFocus()); });
 addEventListener("focus", () => show("over", false));
 $("over").addEventListener("pointermove", () => show("over", false));

@@ -6,11 +6,10 @@
 //
 // Practice posts nothing but {practised}. Browsers compile a function when it is first called, and optimise it after it has run for some time, so a
 // file that comes after practice is read faster.
-// progress comes with the memory in use. A module that has run out of memory, or has a mistake in it, ends and takes what it held with it: {ended},
-// with what Go has said of that.
+// progress comes with the memory in use. A module that runs out of memory, or has a bug, ends and loses what it held: {ended}, with Go's message.
 "use strict";
 
-// Go writes to standard error, in pieces, why it ends.
+// Go writes the reason to standard error, in pieces.
 let heard = "";
 const decoder = new TextDecoder();
 const write = fs.writeSync;
