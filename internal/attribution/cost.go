@@ -61,7 +61,7 @@ type costs struct {
 	Cells     *cells
 	charged   []SetID         // by SetID: 1 + the set that is charged instead; 0: not computed yet
 	owners    index           // the sets in charged, by their contexts
-	Named     Bitset          // sets of slices and instants in the window
+	Named     Bitset[SetID]   // sets of slices and instants in the window
 	spans     [1 << 8]setSpan // cache of treeOf
 	Asyncs    map[asyncKey]timeline.Nanos
 	Tasks     []LongTask
@@ -85,7 +85,7 @@ const (
 	numSums
 )
 
-// setSpan is a period in which the tree above the contexts of a set does not change: from since up to until.
+// setSpan is a period in which the tree above the contexts of a set does not change; until is exclusive.
 type setSpan struct {
 	set          SetID
 	valid        bool

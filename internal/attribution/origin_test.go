@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The calls of a self-profile belong to their scripts, by resource, and to the page, by origin (jsprofile.md 3; attribution.md, The
-// types). Calls without a resource have the script of their caller.
+// The calls of a self-profile belong to their scripts, by resource, and to the page, by origin (jsprofile.md 3, and
+// attribution.md, The types). Calls without a resource have the script of their caller.
 func TestSelfProfile(t *testing.T) {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})

@@ -37,6 +37,15 @@ func (r *requests) number(c *Catalogue, id []byte) (int, bool) {
 	return n, true
 }
 
+// request returns the number of the request with an id; false, and a problem, if there are too many.
+func (c *collecting) request(s *event, id []byte) (NodeID, bool) {
+	n, ok := c.found.Requests.number(c.contexts, c.global(id, s.track.idSpace))
+	if !ok {
+		c.problems.Add(problem.ContextLimit, s.position(), "request")
+	}
+	return NodeID(n), ok
+}
+
 // chromeRequests finds the events of Chrome's network requests, which share a requestId (attribution.md, rule 7).
 type chromeRequests struct{}
 
@@ -45,12 +54,11 @@ func (chromeRequests) observe(c *collecting, s *event) error {
 	if f.requestID == nil || s.isEnd() {
 		return nil
 	}
-	n, ok := c.found.Requests.number(c.contexts, c.global(f.requestID, s.track.idSpace))
+	n, ok := c.request(s, f.requestID)
 	if !ok {
-		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
 	}
-	e := Evidence{ordinal: s.ordinal, Node: NodeID(n)}
+	e := Evidence{ordinal: s.ordinal, Node: n}
 	switch {
 	case s.name.event == producers.ResourceSendRequest:
 		e.kind = sends
@@ -98,11 +106,10 @@ func (p *firefoxRequests) observe(c *collecting, s *event) error {
 	if len(p.id) == 0 {
 		return nil
 	}
-	n, ok := c.found.Requests.number(c.contexts, c.global(p.id, s.track.idSpace))
+	n, ok := c.request(s, p.id)
 	if !ok {
-		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
 	}
-	e.Node = NodeID(n)
+	e.Node = n
 	return c.add(e)
 }

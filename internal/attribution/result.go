@@ -19,7 +19,7 @@ type Result struct {
 	Inputs    []Input
 	EventSets *extsort.Sorted[EventSet] // nil after Attach
 	Intervals *intervals                // nil without Rules.Intervals
-	Used      Bitset                    // sets of slices and instants
+	Used      Bitset[SetID]             // sets of slices and instants
 	Own       ownTracks
 	Runs      map[IsolateRun]bool // frames and scripts by the threads that run them
 	Uses      firstUses

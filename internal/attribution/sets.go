@@ -183,14 +183,14 @@ func (s *Sets) Of(set SetID, typ TypeID) memberID {
 	return 0
 }
 
-// Bitset is a set of SetIDs.
-type Bitset []uint64
+// Bitset is a set of small numbers, such as SetIDs.
+type Bitset[N ~uint32 | ~uint64] []uint64
 
-func (b *Bitset) Add(id SetID) {
-	for int(id>>6) >= len(*b) {
+func (b *Bitset[N]) Add(n N) {
+	for int(n>>6) >= len(*b) {
 		*b = append(*b, 0)
 	}
-	(*b)[id>>6] |= 1 << (id & 63)
+	(*b)[n>>6] |= 1 << (n & 63)
 }
 
-func (b Bitset) Has(id SetID) bool { return int(id>>6) < len(b) && b[id>>6]>>(id&63)&1 != 0 }
+func (b Bitset[N]) Has(n N) bool { return int(n>>6) < len(b) && b[n>>6]>>(n&63)&1 != 0 }

@@ -44,9 +44,9 @@ type costing struct {
 	ranges  []int     // end of the evidence of each event of the group in kinds
 	marks   []mark
 	merged  []memberID
-	adding  []memberID // members to add to a set
-	used    Bitset     // sets of slices and instants
-	key     uint8      // EventSet.Key of the current event
+	adding  []memberID    // members to add to a set
+	used    Bitset[SetID] // sets of slices and instants
+	key     uint8         // EventSet.Key of the current event
 	uses    firstUses
 
 	// orders has, for threads with explicit events at the current time, the explicit contexts before each event

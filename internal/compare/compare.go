@@ -379,7 +379,7 @@ func (r *Row) judge(testable bool, test *rankTester) {
 		r.Verdict = Undecided
 		return
 	}
-	p := test.P(nanosToInts(r.Base), nanosToInts(r.New))
+	p := test.P(r.Base, r.New)
 	r.P = &p
 	switch {
 	case p >= Alpha, r.Change == 0:
@@ -400,14 +400,6 @@ func (r *Row) Longest() timeline.Nanos { return max(r.BaseMedian, r.NewMedian) }
 // limits returns the smallest and the largest time of any recording.
 func (r *Row) limits() (smallest, largest timeline.Nanos) {
 	return min(slices.Min(r.Base), slices.Min(r.New)), max(slices.Max(r.Base), slices.Max(r.New))
-}
-
-func nanosToInts(times []timeline.Nanos) []int64 {
-	out := make([]int64, len(times))
-	for i, t := range times {
-		out[i] = int64(t)
-	}
-	return out
 }
 
 // median returns the median of nonnegative values; for an even number the mean of the middle two, rounded down.

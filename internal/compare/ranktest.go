@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // maxExactRanks is the number of measurements of both groups up to which p-values are exact.
@@ -42,16 +44,16 @@ func newRankTester(first, second int) *rankTester {
 
 // Smallest returns the smallest p-value that is possible with these sizes: the groups do not overlap.
 func (t *rankTester) Smallest() float64 {
-	values := make([]int64, t.all)
+	values := make([]timeline.Nanos, t.all)
 	for i := range values {
-		values[i] = int64(i)
+		values[i] = timeline.Nanos(i)
 	}
 	return t.P(values[:t.first], values[t.first:])
 }
 
 // P returns the two-sided p-value: the probability that a difference at least as large as between the two groups occurs by chance.
 // The groups must have the sizes of newRankTester.
-func (t *rankTester) P(first, second []int64) float64 {
+func (t *rankTester) P(first, second []timeline.Nanos) float64 {
 	sum, tied := t.rank(first, second)
 	if tied == cube(t.all) {
 		return 1 // all are equal
@@ -72,8 +74,8 @@ func (t *rankTester) P(first, second []int64) float64 {
 
 // rank computes the sorted ranks of all values, doubled so that midranks are integers. It returns the sum of the ranks of the first
 // group, and the sum of n³−n over all sets of n equal values.
-func (t *rankTester) rank(first, second []int64) (sum, tied int) {
-	at := func(i int) int64 {
+func (t *rankTester) rank(first, second []timeline.Nanos) (sum, tied int) {
+	at := func(i int) timeline.Nanos {
 		if i < len(first) {
 			return first[i]
 		}

@@ -3,32 +3,34 @@ package compare
 import (
 	"math"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Values computed by hand, from the number of ways to choose the first group.
 func TestExact(t *testing.T) {
 	for _, test := range []struct {
 		name          string
-		first, second []int64
+		first, second []timeline.Nanos
 		want          float64
 	}{
-		{"one against one says nothing", []int64{1}, []int64{2}, 1},
-		{"two apart of two: 2 of 6 divisions", []int64{1, 2}, []int64{3, 4}, 2.0 / 6},
-		{"three apart of three: 2 of 20", []int64{1, 2, 3}, []int64{10, 11, 12}, 2.0 / 20},
-		{"four apart of four: 2 of 70", []int64{9, 8, 7, 6}, []int64{1, 2, 3, 4}, 2.0 / 70},
-		{"five apart of five: 2 of 252", []int64{1, 2, 3, 4, 5}, []int64{6, 7, 8, 9, 10}, 2.0 / 252},
+		{"one against one says nothing", []timeline.Nanos{1}, []timeline.Nanos{2}, 1},
+		{"two apart of two: 2 of 6 divisions", []timeline.Nanos{1, 2}, []timeline.Nanos{3, 4}, 2.0 / 6},
+		{"three apart of three: 2 of 20", []timeline.Nanos{1, 2, 3}, []timeline.Nanos{10, 11, 12}, 2.0 / 20},
+		{"four apart of four: 2 of 70", []timeline.Nanos{9, 8, 7, 6}, []timeline.Nanos{1, 2, 3, 4}, 2.0 / 70},
+		{"five apart of five: 2 of 252", []timeline.Nanos{1, 2, 3, 4, 5}, []timeline.Nanos{6, 7, 8, 9, 10}, 2.0 / 252},
 		// Rank sums of 3 of 1…6 are 6, 7, 8, 8, 9, 9, 9, 10, 10, 10 and these mirrored at 10.5: U = 1 has 2 of each side.
-		{"one pair swapped: 4 of 20", []int64{1, 2, 4}, []int64{3, 5, 6}, 4.0 / 20},
-		{"the middle: all of 20", []int64{1, 4, 5}, []int64{2, 3, 6}, 1},
-		{"all are equal", []int64{5, 5, 5, 5}, []int64{5, 5, 5, 5}, 1},
+		{"one pair swapped: 4 of 20", []timeline.Nanos{1, 2, 4}, []timeline.Nanos{3, 5, 6}, 4.0 / 20},
+		{"the middle: all of 20", []timeline.Nanos{1, 4, 5}, []timeline.Nanos{2, 3, 6}, 1},
+		{"all are equal", []timeline.Nanos{5, 5, 5, 5}, []timeline.Nanos{5, 5, 5, 5}, 1},
 		// Midranks 1.5, 1.5, 3.5, 3.5: of 6 pairs one has the sum 3, four have 5, one has 7.
-		{"ties within groups", []int64{1, 1}, []int64{2, 2}, 2.0 / 6},
+		{"ties within groups", []timeline.Nanos{1, 1}, []timeline.Nanos{2, 2}, 2.0 / 6},
 		// Midranks 1, 3, 3, 3, 5, 6 with the sum 7, which is 3.5 from the mean. Of the sums of three 7 comes three times (1 3 3)
 		// and 14 three times (3 5 6); those in between are 9 (four times), 10 (3), 11 (3) and 12 (4).
-		{"ties across groups", []int64{1, 3, 3}, []int64{3, 4, 5}, 6.0 / 20},
-		{"zeros where a function did not run", []int64{0, 0, 0, 0}, []int64{1, 2, 3, 4}, 2.0 / 70},
-		{"sizes that differ: 2 of 9", []int64{1}, []int64{2, 3, 4, 5, 6, 7, 8, 9}, 2.0 / 9},
-		{"extremes do not overflow", []int64{math.MinInt64, -1}, []int64{1, math.MaxInt64}, 2.0 / 6},
+		{"ties across groups", []timeline.Nanos{1, 3, 3}, []timeline.Nanos{3, 4, 5}, 6.0 / 20},
+		{"zeros where a function did not run", []timeline.Nanos{0, 0, 0, 0}, []timeline.Nanos{1, 2, 3, 4}, 2.0 / 70},
+		{"sizes that differ: 2 of 9", []timeline.Nanos{1}, []timeline.Nanos{2, 3, 4, 5, 6, 7, 8, 9}, 2.0 / 9},
+		{"extremes do not overflow", []timeline.Nanos{math.MinInt64, -1}, []timeline.Nanos{1, math.MaxInt64}, 2.0 / 6},
 	} {
 		tester := newRankTester(len(test.first), len(test.second))
 		for range 2 { // the second time from the cache
@@ -44,7 +46,7 @@ func TestExact(t *testing.T) {
 
 // The p-value equals the result of an exhaustive search.
 func TestAllDivisions(t *testing.T) {
-	for _, values := range [][]int64{
+	for _, values := range [][]timeline.Nanos{
 		{3, 1, 4, 1, 5, 9, 2, 6}, {0, 0, 0, 7, 0, 0, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {2, 2, 2, 1, 1, 1, 3},
 	} {
 		for n := 1; n < len(values); n++ {
@@ -57,7 +59,7 @@ func TestAllDivisions(t *testing.T) {
 }
 
 // tryAll counts divisions whose U is at least as far from its mean as the first n's. It counts pairs, without ranks.
-func tryAll(values []int64, n int) float64 {
+func tryAll(values []timeline.Nanos, n int) float64 {
 	distance := func(chosen uint) int {
 		u := 0 // twice U minus its mean
 		for i, a := range values {
@@ -93,12 +95,12 @@ func tryAll(values []int64, n int) float64 {
 
 // More measurements are compared with a normal distribution, which is close to the exact one at the transition.
 func TestApproximate(t *testing.T) {
-	first, second := make([]int64, 20), make([]int64, 21)
+	first, second := make([]timeline.Nanos, 20), make([]timeline.Nanos, 21)
 	for i := range first {
-		first[i] = int64(2 * i)
+		first[i] = timeline.Nanos(2 * i)
 	}
 	for i := range second {
-		second[i] = int64(2*i + 9)
+		second[i] = timeline.Nanos(2*i + 9)
 	}
 	approximate := newRankTester(20, 21).P(first, second)
 	exact := newRankTester(20, 20).P(first, second[:20])
@@ -113,7 +115,7 @@ func TestApproximate(t *testing.T) {
 	if got, want := tester.Smallest(), math.Erfc(1249.5/math.Sqrt(2500*101.0/12)/math.Sqrt2); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("smallest p of 50 against 50 is %v, want %v", got, want)
 	}
-	equal := make([]int64, 50)
+	equal := make([]timeline.Nanos, 50)
 	if got := tester.P(equal, equal); got != 1 {
 		t.Errorf("equal values have p = %v", got)
 	}

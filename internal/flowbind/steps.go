@@ -35,14 +35,6 @@ func (s *Steps) Next(step *Step) (bool, error) {
 	return s.sorted.Next(step)
 }
 
-// Rewind makes Next start again at the first step.
-func (s *Steps) Rewind() error {
-	if s.sorted == nil {
-		return nil
-	}
-	return s.sorted.Rewind()
-}
-
 // Close frees the memory and temporary files.
 func (s *Steps) Close() error {
 	if s.sorted == nil {

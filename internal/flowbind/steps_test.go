@@ -85,13 +85,8 @@ X 2/3 later 440 10 in=7
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // a second time after Rewind
-			if got := describeSteps(t, steps, names); !slices.Equal(got, want) {
-				t.Errorf("with %d bytes of memory\n%q, want\n%q", memory, got, want)
-			}
-			if err := steps.Rewind(); err != nil {
-				t.Fatal(err)
-			}
+		if got := describeSteps(t, steps, names); !slices.Equal(got, want) {
+			t.Errorf("with %d bytes of memory\n%q, want\n%q", memory, got, want)
 		}
 	}
 }
@@ -139,9 +134,6 @@ func TestNoSteps(t *testing.T) {
 	var s flowbind.Step
 	if ok, err := steps.Next(&s); ok || err != nil {
 		t.Errorf("a step %+v, %v", s, err)
-	}
-	if err := steps.Rewind(); err != nil {
-		t.Error(err)
 	}
 	if err := steps.Close(); err != nil {
 		t.Error(err)

@@ -206,7 +206,7 @@ func parseEnd(flag, text string) (*Moment, error) {
 // Whole reports whether the window is the whole trace.
 func (w Window) Whole() bool { return w.from == nil && w.to == nil }
 
-// In returns the window as times of the trace, from from to to, exclusive. Missing ends, and an end at the end of the trace, are
+// In returns the window as times of the trace; to is exclusive. Missing ends, and an end at the end of the trace, are
 // the lowest and highest possible time, so that events at the end of the trace are inside.
 func (w Window) In(s Span) (from, to timeline.Nanos, err error) {
 	from, to = math.MinInt64, math.MaxInt64

@@ -66,7 +66,7 @@ type Builder struct {
 	seen    v8profile.NodeIndex // the innermost frame of the last sample; for a garbage collection, of the one before
 	applied int64               // number of processed samples that have, or change, open calls
 
-	// stack is the stack that was compared last, outermost frame first. Its frames from up to to are known to equal
+	// stack is the stack that was compared last, outermost frame first. Its frames in the range from, to are known to equal
 	// the open calls at the same depths, if there are that many. Samples mostly share most of their stack with the
 	// sample before, so few frames must be compared.
 	stack    []v8profile.NodeIndex

@@ -26,21 +26,12 @@ func parseContext(text string) (p contextPattern, err error) {
 	return contextPattern{text, typ, pattern(name)}, checkPattern("context", name)
 }
 
-// bitset is a set of ordinals.
-type bitset []uint64
-
-func (b bitset) has(n uint64) bool { return n/64 < uint64(len(b)) && b[n/64]>>(n%64)&1 != 0 }
-
-func (b *bitset) add(n uint64) {
-	for n/64 >= uint64(len(*b)) {
-		*b = append(*b, 0)
-	}
-	(*b)[n/64] |= 1 << (n % 64)
-}
+// ordinals is a set of ordinals.
+type ordinals = attribution.Bitset[uint64]
 
 // findContexts attributes the work in a trace and returns the ordinals of slices and instants with the requested contexts; nil:
 // all.
-func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found bitset, err error) {
+func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found ordinals, err error) {
 	if len(f.contexts) == 0 {
 		return nil, nil
 	}
@@ -56,7 +47,7 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 	if err != nil {
 		return nil, err
 	}
-	found = bitset{}
+	found = ordinals{}
 	var s attribution.EventSet
 	for c := result.EventSets.From(0); ; {
 		ok, err := c.Next(&s)
@@ -64,7 +55,7 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 			return found, err
 		}
 		if wanted.Has(s.Set) {
-			found.add(s.Ordinal)
+			found.Add(s.Ordinal)
 		}
 	}
 }
@@ -73,7 +64,7 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 func isTrace(p contextPattern) bool { return p.typ == "trace" }
 
 // findTraces returns the spans of the requested distributed traces.
-func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found bitset, err error) {
+func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found ordinals, err error) {
 	if slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return !isTrace(p) }) {
 		return nil, fmt.Errorf("--context: trace=ID cannot be combined with other contexts")
 	}
@@ -83,7 +74,7 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 	matches := func(id string) bool {
 		return slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return p.name.matches(id) })
 	}
-	found = bitset{}
+	found = ordinals{}
 	err = tl.WalkSlices(ctx, func(timeline.TrackID) bool { return true }, func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemBegin {
 			return nil
@@ -96,7 +87,7 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 			if id == "" || !matches(id) {
 				return true
 			}
-			found.add(it.Ordinal)
+			found.Add(it.Ordinal)
 			return false
 		})
 		return nil
@@ -119,7 +110,7 @@ func traceOf(path string, arg *timeline.Arg) (id string) {
 }
 
 // wantedSets returns the sets that have a requested context.
-func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset, err error) {
+func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset[attribution.SetID], err error) {
 	for _, p := range f.contexts {
 		types, known, ok := attribution.TypesNamed(r, p.typ)
 		if !ok {

@@ -100,10 +100,10 @@ type Selection struct {
 	tl       *timeline.Timeline
 	from, to timeline.Nanos
 
-	tracks     []bool // by TrackID; nil: all
-	names      *texts // nil: all
-	categories *texts // nil: all
-	ordinals   bitset // of slices and instants with selected contexts; nil: all
+	tracks     []bool   // by TrackID; nil: all
+	names      *texts   // nil: all
+	categories *texts   // nil: all
+	ordinals   ordinals // of slices and instants with selected contexts; nil: all
 
 	functions []memo             // by FrameID: the name of the function is selected
 	counters  []memo             // by TrackID: the name of the counter is selected
@@ -147,7 +147,7 @@ func (s *Selection) Track(id timeline.TrackID) bool {
 	return s == nil || s.tracks == nil || int(id) < len(s.tracks) && s.tracks[id]
 }
 
-// Window returns the selected time, from from to to, exclusive. Limits that are not set are the lowest and highest possible
+// Window returns the selected time; to is exclusive. Limits that are not set are the lowest and highest possible
 // time.
 func (s *Selection) Window() (from, to timeline.Nanos) {
 	if s == nil {
@@ -280,7 +280,7 @@ func (s *Selection) hasCategory(it *timeline.Item) bool {
 
 // hasContext reports whether a slice or instant has a selected context.
 func (s *Selection) hasContext(ordinal uint64) bool {
-	return s.ordinals == nil || s.ordinals.has(ordinal)
+	return s.ordinals == nil || s.ordinals.Has(ordinal)
 }
 
 // memo is a boolean that is computed once.

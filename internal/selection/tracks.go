@@ -10,26 +10,6 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth bounds the number of parents of a track.
-const maxDepth = 100
-
-// owners returns the thread and the process of a track; 0 if there is none.
-func owners(tl *timeline.Timeline, id timeline.TrackID) (thread, process timeline.TrackID) {
-	for range maxDepth {
-		if id == 0 {
-			break
-		}
-		switch tl.TrackKind(id) {
-		case timeline.ThreadTrack:
-			thread = id
-		case timeline.ProcessTrack:
-			return thread, id
-		}
-		id = tl.TrackParent(id)
-	}
-	return thread, 0
-}
-
 // findTracks returns the selected tracks; nil: all.
 func (f *Filter) findTracks(tl *timeline.Timeline) ([]bool, error) {
 	if len(f.processes)+len(f.threads) == 0 {
@@ -45,10 +25,13 @@ func (f *Filter) findTracks(tl *timeline.Timeline) ([]bool, error) {
 	}
 	tracks := make([]bool, tl.TrackCount())
 	for id := range timeline.TrackID(len(tracks)) {
-		thread, process := owners(tl, id)
-		tracks[id] = (processes == nil || processes[process]) && (threads == nil || threads[thread])
+		tracks[id] = (processes == nil || processes[processOf(tl, id)]) && (threads == nil || threads[tl.Above(id, timeline.ThreadTrack)])
 	}
 	return tracks, nil
+}
+
+func processOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
+	return tl.Above(id, timeline.ProcessTrack)
 }
 
 // findProcesses returns the selected processes; nil: all.
@@ -126,7 +109,7 @@ func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []tim
 		}
 		var threads []timeline.TrackID
 		for _, id := range all {
-			if _, process := owners(tl, id); in[process] {
+			if in[processOf(tl, id)] {
 				threads = append(threads, id)
 			}
 		}
@@ -140,10 +123,7 @@ func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []tim
 // tracksOf returns the tracks of a kind in the given processes; nil: in any.
 func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[timeline.TrackID]bool) (found []timeline.TrackID) {
 	for id := range timeline.TrackID(tl.TrackCount()) {
-		if tl.TrackKind(id) != kind {
-			continue
-		}
-		if _, process := owners(tl, id); processes == nil || processes[process] {
+		if tl.TrackKind(id) == kind && (processes == nil || processes[processOf(tl, id)]) {
 			found = append(found, id)
 		}
 	}
