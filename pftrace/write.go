@@ -61,7 +61,6 @@ const (
 // Options.Samples, samples (v58), which they skip.
 //
 // Errors come from the options, dst, temporary files or ctx.
-
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
 	wire, err := pfwire.ParseOptions(string(opts.Compression), string(opts.Packets), string(opts.Samples))
 	if err != nil {

@@ -186,7 +186,7 @@ func (v *viewing) showProgress(p *progress) {
 func (v *viewing) prepareAll(ctx context.Context) (failed int, err error) {
 	for i, name := range v.files {
 		err := v.prepare(ctx, v.traces[i], name)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return failed, ctx.Err()
 		}
 		if err != nil {
