@@ -77,7 +77,7 @@ func TestMemoryOfWhatIsHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &recording.MemoryWatch{Input: &endless{next: next}, Every: 4 << 20}
 			_, err := Convert(t.Context(), io.Discard, w, Options{Workers: 1, Memory: 32 << 20, TempDir: t.TempDir()})
-			var full *collections.RoomError
+			var full *collections.MemoryLimitError
 			if !errors.As(err, &full) {
 				t.Fatalf("error %v after %d MiB", err, w.Size>>20)
 			}

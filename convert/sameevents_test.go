@@ -103,7 +103,7 @@ func walkRows(t *testing.T, tl *timeline.Timeline, fn func(*resolved.Row)) {
 	t.Helper()
 	rows := resolved.NewReader(tl)
 	defer rows.Close()
-	_, err := rows.Walk(t.Context(), resolved.Options{NoPlaces: true}, func(row *resolved.Row) error {
+	_, err := rows.Walk(t.Context(), resolved.Options{NoPositions: true}, func(row *resolved.Row) error {
 		fn(row)
 		return nil
 	})

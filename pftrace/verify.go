@@ -278,7 +278,7 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 func (v *verifier) finish() {
 	v.fields = message.TracePacket{}
 	for key, seq := range v.sequences {
-		if missing := seq.folded.Left(); missing > 0 {
+		if missing := seq.folded.Pending(); missing > 0 {
 			v.foundOn(ruleFoldedCalls, v.at, key, "missing calls: %d", missing)
 		}
 	}

@@ -169,7 +169,7 @@ func (v *verifier) checkSequenceThread(seq *verifySequence) {
 
 // checkFolded counts the calls after a slice that shows a recursion.
 func (v *verifier) checkFolded(seq *verifySequence) {
-	if missing := seq.folded.Left(); !seq.folded.Follow(&v.fields) {
+	if missing := seq.folded.Pending(); !seq.folded.Follow(&v.fields) {
 		v.found(ruleFoldedCalls, "missing calls: %d", missing)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // What the library says is wrong comes with the flags and commands that help.
 func TestAdvice(t *testing.T) {
-	full := &collections.RoomError{What: "profiles are held in memory while they are read", Limit: 256 << 20}
+	full := &collections.MemoryLimitError{What: "profiles are held in memory while they are read", Limit: 256 << 20}
 	const room = "profiles are held in memory while they are read, and this input needs more than their limit of 256 MiB; allow more with --memory"
 	for _, c := range []struct {
 		err  error

@@ -300,7 +300,7 @@ func message(err error) string {
 		if pathErr, ok := err.(*fs.PathError); ok && pathErr.Op == "write" && pathErr.Path == os.Stdout.Name() {
 			return outputName("-") + ": " + pathErr.Err.Error()
 		}
-		return load.Advised(err)
+		return load.ErrorText(err)
 	}
 	var messages []string
 	for _, err := range joined.Unwrap() {
@@ -420,7 +420,7 @@ func namedInputs(c *cli.Context, env *environment, names []string) (*inputs.Foun
 
 // eachOf is eachFile for inputs that have been found.
 func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto bool, fn func(name string, src *input) error) error {
-	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.Below != "" && !inputs.IsPerfetto(f.Path) })
+	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.RelativePath != "" && !inputs.IsPerfetto(f.Path) })
 	if len(files) == 0 {
 		return errors.New("there are no Perfetto traces in what is named, which are files that end in .pftrace or .perfetto-trace")
 	}
@@ -435,7 +435,7 @@ func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto 
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err()
-		case f.Below != "" && errors.Is(err, convert.ErrUnknownFormat): // a folder stands for the traces in it
+		case f.RelativePath != "" && errors.Is(err, convert.ErrUnknownFormat): // a folder stands for the traces in it
 			unknown++
 		case errors.Is(err, errReported):
 			failed = true

@@ -338,7 +338,7 @@ func outputPlace(input inputs.File, dir string) string {
 	case dir == "":
 		return input.Path + outputSuffix
 	}
-	return filepath.Join(dir, cmp.Or(input.Below, filepath.Base(input.Path))+outputSuffix)
+	return filepath.Join(dir, cmp.Or(input.RelativePath, filepath.Base(input.Path))+outputSuffix)
 }
 
 // check refuses combinations that cannot work, before anything is read.

@@ -33,7 +33,7 @@ type conversion struct {
 
 // newConversion looks at an input that goes to output.
 func newConversion(input inputs.File, output string) *conversion {
-	c := &conversion{input: input.Path, output: output, inFolder: input.Below != "", done: make(chan struct{})}
+	c := &conversion{input: input.Path, output: output, inFolder: input.RelativePath != "", done: make(chan struct{})}
 	if c.input != inputs.Stdin {
 		if info, err := os.Stat(c.input); err == nil {
 			c.info = info
@@ -149,8 +149,8 @@ func (j *convertJob) findInputs(c *cli.Context) error {
 	if len(files) == 0 {
 		return fmt.Errorf("%s: the folder has only traces that weft wrote", found.Files[0].Path)
 	}
-	j.skipped.others = found.Others
-	inFolder := func(f inputs.File) bool { return f.Below != "" }
+	j.skipped.others = found.Skipped
+	inFolder := func(f inputs.File) bool { return f.RelativePath != "" }
 	j.several = len(files) > 1 || c.IsSet(filesFrom) || c.String("o") == "" && slices.ContainsFunc(files, inFolder)
 	return j.chooseOutputs(files, c.String("o"), j.outDir)
 }
@@ -167,7 +167,7 @@ func (j *convertJob) withoutOutputs(files []inputs.File) []inputs.File {
 	}
 	parents := folders{}
 	return slices.DeleteFunc(slices.Clone(files), func(f inputs.File) bool {
-		if f.Below == "" {
+		if f.RelativePath == "" {
 			return false
 		}
 		source, isOutput := strings.CutSuffix(f.Path, outputSuffix)

@@ -49,7 +49,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			query.several = len(found.Files) > 1 || len(found.Files) == 1 && found.Files[0].Below != ""
+			query.several = len(found.Files) > 1 || len(found.Files) == 1 && found.Files[0].RelativePath != ""
 			if query.several && query.json {
 				return usagef("--json: lines do not name their file; weft export --as jsonl --out-dir DIR writes a file for each")
 			}
@@ -144,7 +144,7 @@ func (q *dumpQuery) printText(ctx context.Context, tl *timeline.Timeline, select
 func printLines(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, write func([]byte) error) error {
 	rows, lines := resolved.NewReader(tl), eventstream.NewLines(tl)
 	defer rows.Close()
-	opts := resolved.Options{NoPlaces: true}
+	opts := resolved.Options{NoPositions: true}
 	if selected != nil {
 		opts.Selected = selected.Item
 	}

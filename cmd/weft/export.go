@@ -134,7 +134,7 @@ func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) 
 			return nil, err
 		}
 		job.ofMany = len(found.Files) > 1
-		r := exportRun{run: job.run, inFolder: file.Below != ""}
+		r := exportRun{run: job.run, inFolder: file.RelativePath != ""}
 		if job.form.events {
 			events, err := newEventExport(c, job)
 			if err != nil {
@@ -238,7 +238,7 @@ func newExportJob(c *cli.Context, env *environment, file inputs.File) (job *expo
 	if !job.form.events && job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
 		job.opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
 	}
-	return job, job.choosePlace(c, file.Below)
+	return job, job.choosePlace(c, file.RelativePath)
 }
 
 // choosePlace chooses the path of the output. below is the path of the input in the folder that was named; "": the input itself was named.

@@ -277,7 +277,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	if err != nil {
 		return err
 	}
-	opts := resolved.Options{Kinds: x.kinds, NoPlaces: !x.places}
+	opts := resolved.Options{Kinds: x.kinds, NoPositions: !x.places}
 	if selected != nil {
 		opts.Selected = selected.Item
 	}

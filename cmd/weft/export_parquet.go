@@ -68,5 +68,5 @@ func (p *parquetForm) Cut() uint64 {
 	if p.file == nil {
 		return 0
 	}
-	return p.cut + p.file.Cut
+	return p.cut + p.file.Truncated
 }

@@ -62,7 +62,7 @@ func (p *protoForm) Cost(c *eventstream.Cost) error { return writeAll(p.w, c.App
 
 func (p *protoForm) End(f *eventstream.Footer) error { return writeAll(p.w, f.Append(nil)) }
 
-func (p *protoForm) Cut() uint64 { return p.enc.Cut }
+func (p *protoForm) Cut() uint64 { return p.enc.Truncated }
 
 // linesForm writes JSON lines.
 type linesForm struct {

@@ -213,7 +213,7 @@ func newHitRows(tl *timeline.Timeline, input string, found *find.Result) []hitRo
 		if h.IsEvent() {
 			row.Event = &h.Event
 		}
-		for _, other := range h.Same {
+		for _, other := range h.SameRequest {
 			row.Same = append(row.Same, other.Event)
 		}
 	}
@@ -222,7 +222,7 @@ func newHitRows(tl *timeline.Timeline, input string, found *find.Result) []hitRo
 
 // hitTable is the table of the hits in one input.
 func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
-	return table.New(table.Table{Name: "hits", What: "hits", All: all}, hits,
+	return table.New(table.Table{Name: "hits", RowNoun: "hits", All: all}, hits,
 		table.Texts("input", "", func(h *hitRow) string { return h.Input }),
 		table.MomentCells("ts_ns", "time", func(h *hitRow) table.Cell {
 			if h.TS == nil {
@@ -230,14 +230,14 @@ func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 			}
 			return table.Moment(*h.TS, start)
 		}),
-		table.OptionalTimes("dur_ns", "ms", func(h *hitRow) *timeline.Nanos { return h.Dur }).Spare(3),
-		table.Texts("kind", "kind", func(h *hitRow) string { return h.Kind }).Words().Spare(4),
+		table.OptionalTimes("dur_ns", "ms", func(h *hitRow) *timeline.Nanos { return h.Dur }).DropOrder(3),
+		table.Texts("kind", "kind", func(h *hitRow) string { return h.Kind }).Words().DropOrder(4),
 		table.Texts("event", "event", func(h *hitRow) string {
 			if h.Event == nil {
 				return ""
 			}
 			return strconv.Itoa(int(*h.Event)) // without commas: --marker takes it
-		}).Words().Spare(5),
+		}).Words().DropOrder(5),
 		table.Names("name", "name", 60, func(h *hitRow) string { return h.Name }).Noted(producers.RecorderNote),
 		table.Texts("category", "", func(h *hitRow) string { return h.Category }),
 		table.Cells(table.Column{Key: "track", Title: "track"}, func(h *hitRow) table.Cell { return table.Cell{Text: h.Track, Short: h.place} }),
@@ -247,14 +247,14 @@ func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 				return table.None
 			}
 			return table.Name(h.Text, 60)
-		}).IfAny().Spare(2),
+		}).IfAny().DropOrder(2),
 		table.Cells(table.Column{Key: "samples", Title: "samples", Kind: table.CountKind}, func(h *hitRow) table.Cell {
 			if h.Samples == 0 {
 				return table.None
 			}
 			return table.Number(h.Samples)
-		}).IfAny().Spare(1),
-		table.Texts("same_request", "same request, event", func(h *hitRow) string { return strings.Trim(fmt.Sprint(h.Same), "[]") }).IfAny().Spare(1),
+		}).IfAny().DropOrder(1),
+		table.Texts("same_request", "same request, event", func(h *hitRow) string { return strings.Trim(fmt.Sprint(h.Same), "[]") }).IfAny().DropOrder(1),
 	)
 }
 
@@ -301,7 +301,7 @@ func (q *findQuery) follow(ctx context.Context, tl *timeline.Timeline, found *fi
 	for i := range found.Hits {
 		h := &found.Hits[i]
 		d := table.Detail{Width: 14, Title: fmt.Sprintf("%s  %s · %s", text.since(h.TS), table.Elide(rows[i].Name, maxName), rows[i].place)}
-		for _, o := range h.Same {
+		for _, o := range h.SameRequest {
 			d.Add("same request", text.hitLine(o.TS, o.Name, pathText(resolved.TrackText(tl, o.Track, o.Lane)), o.Event), 0)
 		}
 		for _, f := range of.of[h.Ordinal] {

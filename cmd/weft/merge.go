@@ -441,7 +441,7 @@ func (j *mergeJob) run(ctx context.Context) error {
 		return err
 	}
 	for i := range j.Failed {
-		fmt.Fprintf(j.env.stderr, "%s left out %s: %s\n", messageHead(j.env), printable(j.Sources[j.Failed[i].Input].Name), printable(load.Advised(j.Failed[i].Err)))
+		fmt.Fprintf(j.env.stderr, "%s left out %s: %s\n", messageHead(j.env), printable(j.Sources[j.Failed[i].Input].Name), printable(load.ErrorText(j.Failed[i].Err)))
 	}
 	switch {
 	case len(j.Failed) > 0:

@@ -163,7 +163,7 @@ func newMergedInput(j *mergeJob, i int, failed error) mergedInput {
 	p := &j.Plan.Inputs[i]
 	in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}
 	if failed != nil {
-		in.LeftOut = load.Advised(failed)
+		in.LeftOut = load.ErrorText(failed)
 		return in
 	}
 	in.Host, in.Clock, in.Offset, in.Low, in.High, in.AtLeast = p.Host, p.Clock, int64(p.Offset), int64(p.Low), int64(p.High), p.AtLeast

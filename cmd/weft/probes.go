@@ -133,7 +133,7 @@ func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probe
 		case !s.Records():
 			b.WriteString(" (prints tables; not for weft probes record)")
 		}
-		if strings.HasPrefix(s.Run(), "Not run") {
+		if strings.HasPrefix(s.TestedWith(), "Not run") {
 			b.WriteString(" (not run)")
 		}
 		b.WriteString("\n")

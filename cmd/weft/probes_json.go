@@ -34,7 +34,7 @@ type probeArgument struct {
 
 func newScriptReport(s *probescripts.Script) *scriptReport {
 	r := &scriptReport{
-		Script: s.File(), Tracer: s.Tracer, About: s.About(), Default: s.Name == s.Tracer.Default(), Records: s.Records(), Run: s.Run(), Usage: s.Usage(),
+		Script: s.File(), Tracer: s.Tracer, About: s.About(), Default: s.Name == s.Tracer.Default(), Records: s.Records(), Run: s.TestedWith(), Usage: s.Usage(),
 		Probes: []scriptProbe{},
 	}
 	for _, p := range s.Probes() {

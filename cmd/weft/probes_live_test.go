@@ -583,7 +583,7 @@ var fixedProbe = regexp.MustCompile(`(?m)^usdt:"?(/[^":]+)"?:(\w+:\w+)`)
 // needPrograms skips a test of a script for a program that is not there or has not all the probes.
 func needPrograms(t *testing.T, s *probescripts.Script) {
 	t.Helper()
-	if _, _, wanted := s.Without(nil); len(wanted) > 0 && !strings.HasPrefix(wanted[0], "trace_mozilla:") {
+	if _, _, wanted := s.WithoutMissingProbes(nil); len(wanted) > 0 && !strings.HasPrefix(wanted[0], "trace_mozilla:") {
 		t.Skipf("bpftrace live: skipped: no program with %s", wanted[0])
 	}
 	for _, clause := range fixedProbe.FindAllStringSubmatch(s.Text, -1) {

@@ -299,7 +299,7 @@ func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Re
 // leaveOutMissing removes probes that the program does not have, because bpftrace would refuse the script.
 func (j *recordJob) leaveOutMissing() error {
 	script := j.tracer.Script
-	if _, _, wanted := script.Without(nil); len(wanted) == 0 {
+	if _, _, wanted := script.WithoutMissingProbes(nil); len(wanted) == 0 {
 		return nil
 	}
 	path := j.tracer.Traced
@@ -307,7 +307,7 @@ func (j *recordJob) leaveOutMissing() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; name the program or library with the probes: --program FILE", path, withoutPath(err))
 	}
-	less, has, lacks := script.Without(probes)
+	less, has, lacks := script.WithoutMissingProbes(probes)
 	if len(has) == 0 {
 		const shown = 20
 		found := "it has no static probes"
@@ -381,7 +381,7 @@ func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 // failed is the error for a tracer that failed, with advice.
 func (j *recordJob) failed(end *tracer.End, result string) error {
 	message := fmt.Sprintf("%s failed (%v); %s", j.tracer.Script.Tracer, end.Err, result)
-	if advice := tracerAdvice(j.tracer.Script.Tracer, end.Said); advice != "" {
+	if advice := tracerAdvice(j.tracer.Script.Tracer, end.StderrLines); advice != "" {
 		message += "; " + advice
 	}
 	return errors.New(message)

@@ -338,7 +338,7 @@ func (run *manyRun) summary() string {
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", table.Thousands(n))
 	}
-	return line + run.sum.Says()
+	return line + run.sum.Summary()
 }
 
 // formsOfEach are the tables of each of many inputs, without rows.

@@ -63,7 +63,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 
 // verifyReader checks the trace in r. It also returns whether that starts like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
-	unpacked, err := unpack.Strict(c.Context, r, "")
+	unpacked, err := unpack.OpenStrict(c.Context, r, "")
 	if err != nil {
 		return nil, false, err
 	}

@@ -28,7 +28,7 @@ func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts con
 		report, err := convert.Convert(ctx, dst, src, opts)
 		return report, view.FirstView{}, err
 	}
-	t, err := load.Surveyed(ctx, src, opts, survey)
+	t, err := load.OneWithSurvey(ctx, src, opts, survey)
 	if err != nil {
 		return nil, view.FirstView{}, err
 	}

@@ -309,7 +309,7 @@ func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containe
 
 // unpackTo writes the contents of a container.
 func unpackTo(ctx context.Context, dst io.Writer, src io.Reader, tempDir string) error {
-	r, err := unpack.Strict(ctx, src, tempDir)
+	r, err := unpack.OpenStrict(ctx, src, tempDir)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 		go func() {
 			debug.FreeOSMemory() // what the one before has left, which may be most of the memory
 			if err := do(files, flags, on); err != nil {
-				on.Call("failed", load.Advised(err))
+				on.Call("failed", load.ErrorText(err))
 				return
 			}
 			on.Call("done")

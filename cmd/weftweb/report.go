@@ -27,14 +27,14 @@ func openFile(files []*file, flags, on js.Value) (err error) {
 		survey = func(t *load.Trace) error {
 			page, _, err := reportpage.Survey(ctx, t, src.name)
 			if err != nil {
-				on.Call("unreported", load.Advised(err))
+				on.Call("unreported", load.ErrorText(err))
 				return nil
 			}
 			on.Call("report", string(page))
 			return nil
 		}
 	}
-	t, err := load.Surveyed(ctx, src, opts, survey)
+	t, err := load.OneWithSurvey(ctx, src, opts, survey)
 	if err != nil {
 		return src.failed(err)
 	}
@@ -100,7 +100,7 @@ func sumFiles(files []*file, _, on js.Value) error {
 	defer sum.Close()
 	for _, src := range files {
 		if err := read(ctx, src, func(t *load.Trace) error { return sum.Add(ctx, src.name, t) }); err != nil {
-			sum.Fail(fmt.Errorf("%s", load.Advised(err)))
+			sum.Fail(fmt.Errorf("%s", load.ErrorText(err)))
 		}
 	}
 	page, err := sum.Page(ctx)

@@ -35,8 +35,8 @@ func TypesNamed(r *Result, name string) (found NamedTypes, known []string, ok bo
 	return found, append(known, PageType), len(found.types) > 0
 }
 
-// Have reports whether a context has one of the types.
-func (n *NamedTypes) Have(m *Member) bool {
+// Contains reports whether a context has one of the types.
+func (n *NamedTypes) Contains(m *Member) bool {
 	return m.Node != 0 && (n.types == nil || n.types[m.Type])
 }
 

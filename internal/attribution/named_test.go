@@ -23,7 +23,7 @@ func TestTypesNamed(t *testing.T) {
 			return []string{"unknown"}
 		}
 		for i := range a.Sets.Members {
-			if m := &a.Sets.Members[i]; types.Have(m) {
+			if m := &a.Sets.Members[i]; types.Contains(m) {
 				typ, name := types.Name(a.Result, m)
 				names = append(names, typ+" "+name)
 			}
@@ -40,7 +40,7 @@ func TestTypesNamed(t *testing.T) {
 		}
 	}
 	all := attribution.NamedTypes{}
-	if !slices.ContainsFunc(a.Sets.Members, func(m attribution.Member) bool { return all.Have(&m) }) {
+	if !slices.ContainsFunc(a.Sets.Members, func(m attribution.Member) bool { return all.Contains(&m) }) {
 		t.Error("the zero NamedTypes have none")
 	}
 }

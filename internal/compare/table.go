@@ -24,20 +24,20 @@ func (r *Result) Table(by By, perSecond bool, selected func(*Row) bool) *table.T
 		kind = "kind"
 	}
 	return table.New(table.Table{Name: "changes", Key: "change_ns"}, rows,
-		table.Texts("kind", kind, func(row *Row) string { return row.Kind }).Spare(4),
+		table.Texts("kind", kind, func(row *Row) string { return row.Kind }).DropOrder(4),
 		table.Names("name", by.String(), nameWidth, func(row *Row) string { return row.Name }).Noted(producers.RecorderNote),
 		table.Cells(table.Column{Key: "location", Title: "location"}, func(row *Row) table.Cell {
 			return table.Cell{Text: row.Location, Short: table.Elide(row.Location, nameWidth)}
-		}).Spare(1).IfAny(),
-		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).Spare(3),
-		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).Spare(2),
+		}).DropOrder(1).IfAny(),
+		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).DropOrder(3),
+		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).DropOrder(2),
 		table.Cells(table.Column{Key: "change_ns", Title: "change ms" + second, Kind: table.ChangeKind}, func(row *Row) table.Cell { return table.Number(row.Change) }),
 		table.Cells(table.Column{Key: "change_permille", Title: "change", Kind: table.RatioKind}, ratioCell),
-		table.Texts("p", "p", func(row *Row) string { return probability(row.P) }).Words().Spare(6).Only(r.Testable),
-		table.Texts("q", "q", func(row *Row) string { return probability(row.Q) }).Words().Spare(5).Only(r.Testable),
+		table.Texts("p", "p", func(row *Row) string { return probability(row.P) }).Words().DropOrder(6).Only(r.Testable),
+		table.Texts("q", "q", func(row *Row) string { return probability(row.Q) }).Words().DropOrder(5).Only(r.Testable),
 		table.Texts("verdict", "verdict", func(row *Row) string { return row.Verdict.String() }).Words().Only(r.Testable),
-		table.Counts("base_count", "base count"+second, (*Row).BaseCount).Spare(8),
-		table.Counts("new_count", "new count"+second, (*Row).NewCount).Spare(7),
+		table.Counts("base_count", "base count"+second, (*Row).BaseCount).DropOrder(8),
+		table.Counts("new_count", "new count"+second, (*Row).NewCount).DropOrder(7),
 	)
 }
 

@@ -67,15 +67,15 @@ func (r *Result) TreeTable(perSecond bool, selected func(*Row) bool, limit int) 
 		largest = max(largest, rows[i].Size())
 	}
 	second := unit(perSecond)
-	return table.New(table.Table{Name: "tree", What: "functions", All: all}, rows,
-		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).Spare(3),
-		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).Spare(2),
+	return table.New(table.Table{Name: "tree", RowNoun: "functions", All: all}, rows,
+		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).DropOrder(3),
+		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).DropOrder(2),
 		table.Cells(table.Column{Key: "change_ns", Title: "change ms" + second, Kind: table.ChangeKind}, func(row *Row) table.Cell { return table.Number(row.Change) }),
-		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return row.Size(), largest }).Spare(1),
+		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return row.Size(), largest }).DropOrder(1),
 		table.Cells(table.Column{Key: "change_permille", Title: "change", Kind: table.RatioKind}, ratioCell),
 		table.Texts("verdict", "verdict", func(row *Row) string { return row.Verdict.String() }).Words().Only(r.Testable),
 		table.Counts("depth", "", func(row *Row) int { return row.Depth }),
 		table.Nested("function", "function", nameWidth, func(row *Row) (string, int) { return row.Name, row.Depth }),
-		table.Texts("location", "location", func(row *Row) string { return row.Location }).Spare(4),
+		table.Texts("location", "location", func(row *Row) string { return row.Location }).DropOrder(4),
 	)
 }

@@ -12,8 +12,8 @@ import (
 
 // Encoder appends events of one timeline as Records. It is not safe for concurrent use.
 type Encoder struct {
-	// Cut counts the events that were truncated to MaxRecord.
-	Cut uint64
+	// Truncated counts the events that were truncated to MaxRecord.
+	Truncated uint64
 
 	tl         *timeline.Timeline
 	event      []byte
@@ -51,7 +51,7 @@ func (e *Encoder) Event(row *resolved.Row) []byte {
 	e.event = e.appendEvent(e.event[:0], row)
 	if len(e.event) > MaxRecord-maxHead {
 		e.event = e.appendTruncated(e.event[:0], row)
-		e.Cut++
+		e.Truncated++
 	}
 	e.record = appendRecord(e.record[:0], weftv1.Record_Event, e.event)
 	return e.record

@@ -116,8 +116,8 @@ func TestForms(t *testing.T) {
 				return true
 			})
 		})
-		if enc.Cut > 0 {
-			t.Errorf("%d events were truncated", enc.Cut)
+		if enc.Truncated > 0 {
+			t.Errorf("%d events were truncated", enc.Truncated)
 		}
 	})
 	if !recording.All() {

@@ -38,7 +38,7 @@ func events(t *testing.T, tl *timeline.Timeline) (all []*weftv1.Event, cut uint6
 	eachRow(t, tl, func(row *resolved.Row) {
 		all = append(all, readRecord(t, enc.Event(row)).GetEvent())
 	})
-	return all, enc.Cut
+	return all, enc.Truncated
 }
 
 // Unusual events: a sample with a processor and a weight that is not an integer, and texts that are not UTF-8.

@@ -26,7 +26,7 @@ func Write(ctx context.Context, dst io.Writer, tl *timeline.Timeline, h *Header)
 	}); err != nil {
 		return err
 	}
-	footer.AddProblems(tl.Problems(), enc.Cut)
+	footer.AddProblems(tl.Problems(), enc.Truncated)
 	if _, err := w.Write(footer.Append(nil)); err != nil {
 		return err
 	}

@@ -29,19 +29,19 @@ const (
 
 // Hit is an event, function or track with the text.
 type Hit struct {
-	Kind     string
-	Name     string
-	Category string
-	TS       timeline.Nanos // for a Function: of its first sample; timeline.NoTime for tracks
-	Dur      timeline.Nanos // of a slice; timeline.NoTime if it has no end
-	Event    uint32         // number of a slice or instant in the input
-	Ordinal  uint64         // of a slice or instant; otherwise timeline.NoOrdinal
-	Track    timeline.TrackID
-	Lane     uint32
-	Where    []string // "name", "category", "id", "label", "url" of a function, and paths of arguments such as args.data.url
-	Text     string   // the first text that matches, other than the name; an extract if it is long
-	Samples  int64    // of a Function
-	Same     []*Hit   // events of other processes that belong to the same request, see relate
+	Kind        string
+	Name        string
+	Category    string
+	TS          timeline.Nanos // for a Function: of its first sample; timeline.NoTime for tracks
+	Dur         timeline.Nanos // of a slice; timeline.NoTime if it has no end
+	Event       uint32         // number of a slice or instant in the input
+	Ordinal     uint64         // of a slice or instant; otherwise timeline.NoOrdinal
+	Track       timeline.TrackID
+	Lane        uint32
+	Where       []string // "name", "category", "id", "label", "url" of a function, and paths of arguments such as args.data.url
+	Text        string   // the first text that matches, other than the name; an extract if it is long
+	Samples     int64    // of a Function
+	SameRequest []*Hit   // events of other processes that belong to the same request, see relate
 
 	process timeline.TrackID
 	url, id string // of the event's request

@@ -36,8 +36,8 @@ func TestRelate(t *testing.T) {
 		r := Result{Hits: test.hits}
 		r.relate()
 		first, last := &r.Hits[0], &r.Hits[len(r.Hits)-1]
-		if len(first.Same) != len(last.Same) || (len(last.Same) == 1 && last.Same[0] == first) != test.want {
-			t.Errorf("%s: related to %d and %d hits", name, len(first.Same), len(last.Same))
+		if len(first.SameRequest) != len(last.SameRequest) || (len(last.SameRequest) == 1 && last.SameRequest[0] == first) != test.want {
+			t.Errorf("%s: related to %d and %d hits", name, len(first.SameRequest), len(last.SameRequest))
 		}
 	}
 }

@@ -69,8 +69,8 @@ func (r *Result) updateLatest(list []latest, hit int) []latest {
 // same relates a hit to an earlier slice, and that slice to the hit if it is a slice too.
 func (r *Result) same(hit, slice int) {
 	add := func(to, other *Hit) {
-		if len(to.Same) < maxSame && !slices.Contains(to.Same, other) {
-			to.Same = append(to.Same, other)
+		if len(to.SameRequest) < maxSame && !slices.Contains(to.SameRequest, other) {
+			to.SameRequest = append(to.SameRequest, other)
 		}
 	}
 	h, s := &r.Hits[hit], &r.Hits[slice]

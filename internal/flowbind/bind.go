@@ -342,7 +342,7 @@ func (b *binder) startBefore(event uint32) uint64 {
 func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
 	b.unboundCount++
-	b.timeline.Show(e.slice.Track, e.slice.Lane)
+	b.timeline.MarkUsed(e.slice.Track, e.slice.Lane)
 	if e.slice.Lane > 0 {
 		b.problems.Add(problem.InstantDepthLimit, e.position(), "")
 	}

@@ -40,15 +40,15 @@ func IsFolder(name string) bool {
 // File is a file to read.
 type File struct {
 	Path string
-	// Below is the relative path of a file that was found in a folder; "" if the file itself was named.
-	Below string
+	// RelativePath is the relative path of a file that was found in a folder; "" if the file itself was named.
+	RelativePath string
 }
 
 // Found lists the files that names refer to.
 type Found struct {
 	Files []File
-	// Others counts files in folders that do not look like recordings.
-	Others int
+	// Skipped counts files in folders that do not look like recordings.
+	Skipped int
 }
 
 // Paths returns the paths of all files.
@@ -95,7 +95,7 @@ func (f *Found) folder(name string) (files []File, err error) {
 			return nil, e.Err
 		case e.Link || e.Err != nil || !e.Info.Mode().IsRegular():
 		case !isRecording(e.Path):
-			f.Others++
+			f.Skipped++
 		case len(f.Files)+len(files) >= MaxFiles:
 			return nil, fmt.Errorf("%s: there are more than %d files", name, MaxFiles)
 		default:

@@ -25,7 +25,7 @@ func TestFind(t *testing.T) {
 	named := []string{filepath.Join(dir, "notes.txt"), "missing", inputs.Stdin, filepath.Join(dir, "p10.json")}
 	var below []inputs.File
 	for _, name := range []string{"below/deeper/p3.pftrace", "p1.CPUPROFILE", "p2.json.gz", "p10.json"} {
-		below = append(below, inputs.File{Path: filepath.Join(dir, filepath.FromSlash(name)), Below: filepath.FromSlash(name)})
+		below = append(below, inputs.File{Path: filepath.Join(dir, filepath.FromSlash(name)), RelativePath: filepath.FromSlash(name)})
 	}
 	notes, missing, stdin, p10 := inputs.File{Path: named[0]}, inputs.File{Path: named[1]}, inputs.File{Path: named[2]}, inputs.File{Path: named[3]}
 	for _, test := range []struct {
@@ -39,8 +39,8 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(test.want, got.Files); diff != "" || got.Others != 2 {
-			t.Errorf("%q: %d others\n%s", test.names, got.Others, diff)
+		if diff := cmp.Diff(test.want, got.Files); diff != "" || got.Skipped != 2 {
+			t.Errorf("%q: %d others\n%s", test.names, got.Skipped, diff)
 		}
 		if paths := got.Paths(); len(paths) != len(test.want) || paths[0] != test.want[0].Path {
 			t.Errorf("%q", paths)

@@ -56,7 +56,7 @@ func pprofOf(t *testing.T) string {
 	if err := p.Write(&packed); err != nil {
 		t.Fatal(err)
 	}
-	in, err := unpack.Strict(t.Context(), &packed, t.TempDir())
+	in, err := unpack.OpenStrict(t.Context(), &packed, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,8 @@ func hint(err error) interface{ Hint() string } {
 	return hinted
 }
 
-// Advised returns the text of an error and, if it has a hint, the flags and commands that help.
-func Advised(err error) string {
+// ErrorText returns the text of an error and, if it has a hint, the flags and commands that help.
+func ErrorText(err error) string {
 	if h := hint(err); h != nil {
 		return err.Error() + h.Hint()
 	}

@@ -79,7 +79,7 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 		return err
 	}
 	if c.Held() > 0 || b == l.whole { // in a merge, spilling for inputs without profiles would make a run of each
-		if err := l.whole.MakeRoom(); err != nil {
+		if err := l.whole.FreeMemory(); err != nil {
 			return err
 		}
 	}

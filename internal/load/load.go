@@ -1,7 +1,7 @@
 // Package load reads a trace of any format, or merges several, into a resolved timeline.
 //
 //	t, err := load.One(ctx, src, opts)
-//	t, err := load.Surveyed(ctx, src, opts, survey)
+//	t, err := load.OneWithSurvey(ctx, src, opts, survey)
 //	t, err := load.Many(ctx, job, opts)
 //
 // One and Many unpack (package unpack), detect the format (detect.go), let its reader fill a timeline.Builder
@@ -50,12 +50,12 @@ type Trace struct {
 
 // One reads a trace from src. It returns the errors of convert.Convert.
 func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
-	return Surveyed(ctx, src, opts, nil)
+	return OneWithSurvey(ctx, src, opts, nil)
 }
 
-// Surveyed is One for a trace that is both reported on and written: survey receives the trace before attribution, with
+// OneWithSurvey is One for a trace that is both reported on and written: survey receives the trace before attribution, with
 // a report of its own to complete. Problems that survey adds do not appear in the returned trace, which equals One's.
-func Surveyed(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
+func OneWithSurvey(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
 	return load(ctx, opts, survey, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
 }
 
@@ -94,7 +94,7 @@ func load(ctx context.Context, opts Options, survey func(*Trace) error, read fun
 	if survey != nil {
 		surveyed, report := *t, *l.report
 		surveyed.Report = &report
-		err = tl.Apart(func() error { return survey(&surveyed) })
+		err = tl.WithOwnProblems(func() error { return survey(&surveyed) })
 	}
 	if err == nil {
 		err = t.attribute(ctx)

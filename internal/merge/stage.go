@@ -404,7 +404,7 @@ func (s *Stage) rankProcesses() {
 		if place == 0 { // it keeps the ids of its input; ids made for it must not meet the other ids
 			place = last + 1
 		}
-		s.whole.MakeUpFrom(all[i].ID, int64(place))
+		s.whole.SetAssignedBase(all[i].ID, int64(place))
 	}
 }
 

@@ -115,7 +115,7 @@ func conversionFailure(ctx context.Context, err error, in *hashedReader, out *ha
 	case errors.Is(err, convert.ErrUnknownFormat):
 		return failf(KindUnrecognised, "%s", withoutPath(err))
 	}
-	if full := (*collections.RoomError)(nil); errors.As(err, &full) {
+	if full := (*collections.MemoryLimitError)(nil); errors.As(err, &full) {
 		return failf(KindMemory, "%s; allow more with --file-memory", err)
 	}
 	return failf(KindUnreadable, "%s", withoutPath(err))

@@ -10,8 +10,8 @@ import (
 
 // A file that needs more memory than it may have is recorded as such, whatever it is that takes the memory.
 func TestFailureOfMemory(t *testing.T) {
-	for _, full := range []collections.Room{collections.RoomOfProfiles(1 << 20), {What: "tracks are held in memory", Limit: 1 << 20}} {
-		err := fmt.Errorf("trace.json: %w", errors.Join(full.Take(2<<20), nil))
+	for _, full := range []collections.MemoryLimit{collections.ProfileMemoryLimit(1 << 20), {What: "tracks are held in memory", Limit: 1 << 20}} {
+		err := fmt.Errorf("trace.json: %w", errors.Join(full.Add(2<<20), nil))
 		var fail *failure
 		if got := conversionFailure(t.Context(), err, nil, new(hashedOutput)); !errors.As(got, &fail) || fail.kind != KindMemory {
 			t.Errorf("%v is %v", err, got)

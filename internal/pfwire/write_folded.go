@@ -103,5 +103,5 @@ func (f *Folded) Follow(p *message.TracePacket) bool {
 	return ok
 }
 
-// Left returns the number of pending calls.
-func (f *Folded) Left() uint64 { return f.pending }
+// Pending returns the number of pending calls.
+func (f *Folded) Pending() uint64 { return f.pending }

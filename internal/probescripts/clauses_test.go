@@ -26,7 +26,7 @@ func TestWithout(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &Script{Name: "s", Tracer: Bpftrace, Text: whole}
-			got, has, lacks := s.Without(tt.program)
+			got, has, lacks := s.WithoutMissingProbes(tt.program)
 			if got.Text != tt.want || !slices.Equal(has, tt.has) || !slices.Equal(lacks, tt.lacks) {
 				t.Errorf("has %q, lacks %q, script %q; want %+v", has, lacks, got.Text, tt)
 			}
@@ -34,7 +34,7 @@ func TestWithout(t *testing.T) {
 	}
 	// A clause without an end extends to the end of the script.
 	s := &Script{Text: "usdt:$1:p:a {"}
-	if got, _, lacks := s.Without(nil); got.Text != "" || len(lacks) != 1 {
+	if got, _, lacks := s.WithoutMissingProbes(nil); got.Text != "" || len(lacks) != 1 {
 		t.Errorf("%q, %q", got.Text, lacks)
 	}
 }
@@ -42,11 +42,11 @@ func TestWithout(t *testing.T) {
 // Every clause for the program is found in the shipped scripts.
 func TestWithoutShipped(t *testing.T) {
 	for _, s := range all(t) {
-		got, has, lacks := s.Without(nil)
+		got, has, lacks := s.WithoutMissingProbes(nil)
 		if len(has) > 0 || got.NeedsProgram() && s.Name != "uprobe" {
 			t.Errorf("%s: clauses for %q stay", s.File(), has)
 		}
-		if same, has, _ := s.Without(lacks); same.Text != s.Text || len(has) != len(lacks) {
+		if same, has, _ := s.WithoutMissingProbes(lacks); same.Text != s.Text || len(has) != len(lacks) {
 			t.Errorf("%s: is not the same with all of its probes", s.File())
 		}
 	}

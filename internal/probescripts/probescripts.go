@@ -63,8 +63,8 @@ func (s *Script) File() string { return s.Name + s.Tracer.Extension() }
 // About returns the purpose of the script from its head; "" if it has no such line.
 func (s *Script) About() string { return s.head(s.File() + ": ") }
 
-// Run returns the sentence of the head about the tracer with which the script was tested, or the reason why it was not.
-func (s *Script) Run() string {
+// TestedWith returns the sentence of the head about the tracer with which the script was tested, or the reason why it was not.
+func (s *Script) TestedWith() string {
 	if line := s.head("Run with "); line != "" {
 		return "Run with " + line
 	}

@@ -173,7 +173,7 @@ func faultsOfHead(s *Script) (faults []string) {
 		faults = append(faults, fmt.Sprintf("no line %q that says what it is for", s.File()+": …"))
 	}
 	program := map[Tracer]string{Bpftrace: "bpftrace", DTrace: "DTrace"}[s.Tracer]
-	switch run := s.Run(); {
+	switch run := s.TestedWith(); {
 	case run == "":
 		faults = append(faults, `neither "Run with …" nor "Not run: …"`)
 	case strings.HasPrefix(run, "Run with") && !regexp.MustCompile(`^Run with `+program+` \d`).MatchString(run):

@@ -42,7 +42,7 @@ func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (Alo
 		a.limit = memory / bytesPerCall(p)
 	}
 	if err := a.walk(nil); err != nil {
-		profiles := collections.RoomOfProfiles(memory)
+		profiles := collections.ProfileMemoryLimit(memory)
 		return AloneStats{}, profiles.Full()
 	}
 	a.ends = make([]uint32, a.order)

@@ -127,7 +127,7 @@ func TestAloneMemory(t *testing.T) {
 	for memory, want := range map[int64]int{0: depth * samples, 12 * depth * samples: depth * samples, 12*depth*samples - 1: 0, 1: 0} {
 		calls := 0
 		_, err := Alone(p, memory, func(*AloneCall) error { calls++; return nil })
-		var noRoom *collections.RoomError
+		var noRoom *collections.MemoryLimitError
 		if calls != want || errors.As(err, &noRoom) != (want == 0) {
 			t.Errorf("%d bytes: %d calls, error %v; want %d calls", memory, calls, err, want)
 		}

@@ -167,7 +167,7 @@ func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *time
 	if o := open.Innermost(); o != nil {
 		s.contexts, it.Ordinal = o.contexts, o.ordinal
 	}
-	s.selected = c.opts.Selected.What(it)
+	s.selected = c.opts.Selected.MatchesAnyTime(it)
 	it.Ordinal = ordinal
 	s.idle = !c.opts.Idle && c.p.stacks.isIdle(stack)
 	if s.selected && !s.idle {
@@ -230,7 +230,7 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 	}
 	*o = openSlice{stack: stack, contexts: contexts, since: it.TS, start: it.TS, length: it.Dur, finite: it.Dur != timeline.NoTime && !it.DidNotEnd}
 	key := sumKey{stack: stack, contexts: contexts, category: it.CategoryID}
-	selected := c.opts.Selected.What(it)
+	selected := c.opts.Selected.MatchesAnyTime(it)
 	if selected {
 		key.thread = c.thread(c.profileAt(it, owner))
 		if from, to := c.opts.Selected.Window(); it.TS >= from && it.TS < to {

@@ -99,7 +99,7 @@ func (t *contextTable) find(ordinal uint64) (contextsID, error) {
 func (t *contextTable) labels(set attribution.SetID) (list []contextLabel) {
 	r := t.result
 	for _, id := range r.Sets.Lists.At(uint32(set)) {
-		if m := &r.Sets.Members[id]; t.types.Have(m) {
+		if m := &r.Sets.Members[id]; t.types.Contains(m) {
 			typ, name := t.types.Name(r, m)
 			list = append(list, contextLabel{typ, name})
 		}

@@ -35,8 +35,8 @@ type Suite[O any] struct {
 	Option func(opts *O, name, value string) error
 	// Lines is set if inputs end with a newline, unless their case has the option "cut".
 	Lines bool
-	// Ways change how an input is read but not the result: the size of windows, for example.
-	Ways []func(opts *O)
+	// Variants change how an input is read but not the result: the size of windows, for example.
+	Variants []func(opts *O)
 	// Raises are the problems that the cases must raise at least once.
 	Raises []problem.Kind
 }
@@ -45,7 +45,7 @@ type Suite[O any] struct {
 func Spooled(read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error, raises ...problem.Kind) Suite[readers.Options] {
 	return Suite[readers.Options]{
 		Read: read, Raises: raises, Common: func(o *readers.Options) *readers.Options { return o },
-		Ways: []func(*readers.Options){
+		Variants: []func(*readers.Options){
 			func(o *readers.Options) { o.Window = 16 }, func(o *readers.Options) { o.Window = 100 }, func(o *readers.Options) { o.Spool = 1 },
 		},
 	}
@@ -184,7 +184,7 @@ func (s *Suite[O]) sameAnyWay(t *testing.T, c *Case, want string) {
 		"one byte": iotest.OneByteReader,
 		"data+EOF": iotest.DataErrReader,
 	} {
-		for i, way := range s.Ways {
+		for i, way := range s.Variants {
 			opts := s.Options(t, c)
 			way(&opts)
 			if diff := cmp.Diff(want, s.Dump(t, wrap(strings.NewReader(s.input(c))), opts)); diff != "" {

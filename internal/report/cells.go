@@ -52,8 +52,8 @@ func threadCell(t *ThreadID) table.Cell {
 
 // threads are the columns for a thread: readers get one, made by place, programs get four whose keys have a prefix.
 // Where thread returns nil they are empty.
-func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(*ThreadID) table.Cell) []table.Of[T] {
-	text := func(key string, of func(*ThreadID) string) table.Of[T] {
+func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(*ThreadID) table.Cell) []table.TypedColumn[T] {
+	text := func(key string, of func(*ThreadID) string) table.TypedColumn[T] {
 		return table.Texts(prefix+key, "", func(row *T) string {
 			if t := thread(row); t != nil {
 				return of(t)
@@ -61,7 +61,7 @@ func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(
 			return ""
 		})
 	}
-	return []table.Of[T]{
+	return []table.TypedColumn[T]{
 		text("process", func(t *ThreadID) string { return t.Process }), text("pid", func(t *ThreadID) string { return t.PID.Number() }),
 		table.Cells(table.Column{Key: prefix + "thread", Title: title}, func(row *T) table.Cell {
 			if t := thread(row); t != nil {
@@ -74,23 +74,23 @@ func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(
 }
 
 // spare are columns that may be left out.
-func spare[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
+func spare[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T] {
 	for i := range columns {
-		columns[i] = columns[i].Spare(n)
+		columns[i] = columns[i].DropOrder(n)
 	}
 	return columns
 }
 
 // optionalThreads are columns that may be left out, and are left out if no thread is known.
-func optionalThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
+func optionalThreads[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T] {
 	for i := range columns {
-		columns[i] = columns[i].Spare(n).IfAny()
+		columns[i] = columns[i].DropOrder(n).IfAny()
 	}
 	return columns
 }
 
 // ofThread are the first columns, for programs, of a table about one thread.
-func ofThread[T any](t *ThreadID) []table.Of[T] {
+func ofThread[T any](t *ThreadID) []table.TypedColumn[T] {
 	columns := threads("", "", func(*T) *ThreadID { return t }, placeCell)
 	for i := range columns {
 		columns[i] = columns[i].Fixed()
@@ -99,20 +99,22 @@ func ofThread[T any](t *ThreadID) []table.Of[T] {
 }
 
 // columns joins columns.
-func columns[T any](parts ...[]table.Of[T]) []table.Of[T] { return slices.Concat(parts...) }
+func columns[T any](parts ...[]table.TypedColumn[T]) []table.TypedColumn[T] {
+	return slices.Concat(parts...)
+}
 
 // partText names a part of some work in one text.
 func partText(p *WorkPart) string { return strings.TrimSpace(p.Name + " " + p.Location) }
 
 // sliceNames is a column of names of functions or slices that marks the profiler's own work.
-func sliceNames[T any](key, title string, width int, of func(*T) string) table.Of[T] {
+func sliceNames[T any](key, title string, width int, of func(*T) string) table.TypedColumn[T] {
 	return table.Names(key, title, width, of).Noted(producers.RecorderNote)
 }
 
 // mostParts are the columns about the part with the most self time.
-func mostParts[T any](title string, of func(*T) *WorkPart) []table.Of[T] {
+func mostParts[T any](title string, of func(*T) *WorkPart) []table.TypedColumn[T] {
 	or := func(row *T) *WorkPart { return cmp.Or(of(row), &WorkPart{}) }
-	return []table.Of[T]{
+	return []table.TypedColumn[T]{
 		table.Cells(table.Column{Key: "most", Title: title}, func(row *T) table.Cell {
 			return table.Cell{Text: partText(or(row)), Short: table.Elide(or(row).Name, nameWidth), Note: producers.RecorderNote(or(row).Name)}
 		}),

@@ -57,19 +57,19 @@ func CostTable(t *costtables.Table) *table.Table {
 	for i, name := range costNames(t) {
 		names[&t.Rows[i]] = name
 	}
-	columns := []table.Of[costtables.Row]{
+	columns := []table.TypedColumn[costtables.Row]{
 		table.Texts("type", "", func(*costtables.Row) string { return t.Type }).Fixed(),
 		table.Texts("id", "", func(r *costtables.Row) string { return r.ID }).Fixed(),
 		table.Cells(table.Column{Key: "name", Title: table.Printable(title)}, func(r *costtables.Row) table.Cell {
 			return table.Cell{Text: r.Name, Short: names[r], Long: ContextName(t, r)}
-		}).Fixed().Is(table.Group),
+		}).Fixed().WithRole(table.Group),
 		table.Cells(table.Column{Key: "part", Title: split}, func(r *costtables.Row) table.Cell {
 			part := r.Part
 			if t.Split == costtables.SplitProcess {
 				part = timeline.Program(part)
 			}
 			return table.Cell{Text: r.Part, Short: table.Elide(part, MaxName)}
-		}).Fixed().Is(table.Group),
+		}).Fixed().WithRole(table.Group),
 		table.Texts("class", "", func(r *costtables.Row) string { return r.Class }),
 		table.Texts("parent", "", func(r *costtables.Row) string { return r.Parent }),
 		table.MomentCells("", "at", func(r *costtables.Row) table.Cell {
@@ -94,9 +94,9 @@ func CostTable(t *costtables.Table) *table.Table {
 }
 
 // costNumbers are the columns with numbers. Readers get one column and a share where programs get four columns.
-func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
+func costNumbers(t *costtables.Table) (columns []table.TypedColumn[costtables.Row]) {
 	add := func(c table.Column, cell func(*costtables.Row) table.Cell) {
-		c.Spare = uint8(slices.Index(lessTelling, c.Title) + 1)
+		c.DropOrder = uint8(slices.Index(lessTelling, c.Title) + 1)
 		c.IfAny = c.Key != "self_ns" && c.Kind != table.PercentKind
 		switch {
 		case c.Key == "self_ns":
@@ -121,7 +121,7 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 		}
 	}
 	for c := producers.CategoryNone + 1; c < producers.CategoryCount; c++ {
-		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }).Is(table.Sum))
+		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }).WithRole(table.Sum))
 	}
 	return columns
 }
@@ -130,7 +130,7 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
 	if rules.Cost.Window.From, rules.Cost.Window.To = selected.Window(); selected != nil {
 		rules.Cost.Counts = selected.Head
-		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
+		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.SelectsUnnamed() }
 	}
 }
 

@@ -19,7 +19,7 @@ const noLayout = "this trace has no layout events; record the layout probes, a C
 func fixed(text string, json table.Record, nothing string, tables ...*table.Table) *table.Report {
 	r := &table.Report{Fixed: true, Text: text, Head: []table.Record{json}, Sections: []table.Section{{Tables: tables}}}
 	for _, t := range tables {
-		if t.Whole = true; len(t.Rows) > 0 {
+		if t.IgnoresLimit = true; len(t.Rows) > 0 {
 			return r
 		}
 	}
@@ -28,9 +28,11 @@ func fixed(text string, json table.Record, nothing string, tables ...*table.Tabl
 }
 
 // text and number are columns whose titles are their keys.
-func text[T any](key string, of func(*T) string) table.Of[T] { return table.Texts(key, key, of) }
+func text[T any](key string, of func(*T) string) table.TypedColumn[T] {
+	return table.Texts(key, key, of)
+}
 
-func number[T any, N table.Integer](key string, of func(*T) N) table.Of[T] {
+func number[T any, N table.Integer](key string, of func(*T) N) table.TypedColumn[T] {
 	return table.Counts(key, key, of)
 }
 
@@ -59,8 +61,8 @@ func (l *Layout) CountReport(limit int) *table.Report {
 	}
 	return l.uncounted(fixed(b.String(), table.JSON(layoutRows[LayoutCount]{Rows: rows, Uncounted: l.Uncounted}), noLayout,
 		table.New(table.Table{Name: "counts", Folding: table.Grouped}, rows,
-			text("context", func(r *LayoutCount) string { return r.Context }), text("phase", func(r *LayoutCount) string { return r.Phase }).Is(table.Group),
-			text("function", func(r *LayoutCount) string { return r.Function }).Is(table.Group), number("count", func(r *LayoutCount) int64 { return r.Count }).Is(table.Sum),
+			text("context", func(r *LayoutCount) string { return r.Context }), text("phase", func(r *LayoutCount) string { return r.Phase }).WithRole(table.Group),
+			text("function", func(r *LayoutCount) string { return r.Function }).WithRole(table.Group), number("count", func(r *LayoutCount) int64 { return r.Count }).WithRole(table.Sum),
 		)))
 }
 
@@ -77,8 +79,8 @@ func (l *Layout) TimeReport(mode TimeMode, limit int) *table.Report {
 	}
 	return l.uncounted(fixed(b.String(), table.JSON(layoutRows[LayoutTime]{Mode: TimeModes[mode], Rows: rows, Uncounted: l.Uncounted}), noLayout,
 		table.New(table.Table{Name: "times", Folding: table.Grouped}, rows,
-			text("context", func(r *LayoutTime) string { return r.Context }), text("phase", func(r *LayoutTime) string { return r.Phase }).Is(table.Group),
-			number("time_us", func(r *LayoutTime) int64 { return r.Micros }).Is(table.Main),
+			text("context", func(r *LayoutTime) string { return r.Context }), text("phase", func(r *LayoutTime) string { return r.Phase }).WithRole(table.Group),
+			number("time_us", func(r *LayoutTime) int64 { return r.Micros }).WithRole(table.Main),
 		)))
 }
 

@@ -236,16 +236,16 @@ func (r *Frames) table(start timeline.Nanos) *table.Table {
 	} else if list = r.List; len(list) == 0 {
 		notes = []string{"no frame was late or left out"}
 	}
-	t := table.Table{Name: framesTable, Notes: notes, Title: "frames that were late or not shown, the longest first", Key: "dur_ns", What: "frames", Hidden: true, Nested: true}
+	t := table.Table{Name: framesTable, Notes: notes, Title: "frames that were late or not shown, the longest first", Key: "dur_ns", RowNoun: "frames", Hidden: true, Nested: true}
 	return table.New(t, list, columns(
-		[]table.Of[ShownFrame]{
+		[]table.TypedColumn[ShownFrame]{
 			table.Moments("ts_ns", "at", start, func(f *ShownFrame) timeline.Nanos { return f.Start }),
 			table.Times("dur_ns", "ms", func(f *ShownFrame) timeline.Nanos { return f.Duration }),
 			table.Texts("outcome", "frame", func(f *ShownFrame) string { return string(f.Outcome) }),
-			table.Flags("affects_smoothness", "stutters", func(f *ShownFrame) bool { return f.Moving }).Spare(2).IfAny(),
+			table.Flags("affects_smoothness", "stutters", func(f *ShownFrame) bool { return f.Moving }).DropOrder(2).IfAny(),
 		},
 		spare(1, threads("", "of", func(f *ShownFrame) *ThreadID { return &f.ThreadID }, placeCell)),
-		[]table.Of[ShownFrame]{
+		[]table.TypedColumn[ShownFrame]{
 			table.Cells(table.Column{Key: "task", Title: "longest task meanwhile"}, func(f *ShownFrame) table.Cell {
 				return table.Cell{Text: f.Task, Short: table.Elide(f.Task, nameWidth)}
 			}).Noted(producers.RecorderNote).IfAny(),

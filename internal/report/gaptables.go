@@ -39,7 +39,7 @@ var gapWords = map[GapCause]string{
 }
 
 func (r *Slices) gapsTable(g *Gaps) *table.Table {
-	t := table.Table{Name: "gaps", Title: "gaps: nothing ran, the longest first", Key: "dur_ns", What: "gaps", Hidden: true}
+	t := table.Table{Name: "gaps", Title: "gaps: nothing ran, the longest first", Key: "dur_ns", RowNoun: "gaps", Hidden: true}
 	if g.Quiet > 0 {
 		t.Notes = append(t.Notes, table.Plural(g.Quiet, "thread works", "threads work")+" for less than a tenth of the time of the busiest: --thread shows gaps of any")
 	}
@@ -48,22 +48,22 @@ func (r *Slices) gapsTable(g *Gaps) *table.Table {
 	}
 	meanwhile := func(gap *Gap) *WorkPart { return cmp.Or(firstPart(gap.Meanwhile), &WorkPart{}) }
 	return table.New(t, g.Gaps, columns(
-		[]table.Of[Gap]{ranks(r, func(g *Gap) *int64 { return g.Rank })},
-		[]table.Of[Gap]{
+		[]table.TypedColumn[Gap]{ranks(r, func(g *Gap) *int64 { return g.Rank })},
+		[]table.TypedColumn[Gap]{
 			table.Moments("ts_ns", "at", r.Start, func(g *Gap) timeline.Nanos { return g.Start }),
 			table.Times("dur_ns", "ms", func(g *Gap) timeline.Nanos { return g.Duration }),
 		},
-		[]table.Of[Gap]{table.Cells(table.Column{Key: "device", Title: "device", Kind: table.CountKind, IfAny: true}, func(g *Gap) table.Cell { return table.Optional(g.Device) })},
+		[]table.TypedColumn[Gap]{table.Cells(table.Column{Key: "device", Title: "device", Kind: table.CountKind, IfAny: true}, func(g *Gap) table.Cell { return table.Optional(g.Device) })},
 		threads("", "idle", func(g *Gap) *ThreadID { return &g.ThreadID }, r.place()),
-		[]table.Of[Gap]{
+		[]table.TypedColumn[Gap]{
 			table.Cells(table.Column{Key: "cause", Title: "waits for"}, func(g *Gap) table.Cell {
 				return table.Cell{Text: string(g.Cause), Short: gapWords[g.Cause]}
 			}).Words().Only(slices.ContainsFunc(g.Gaps, func(g Gap) bool { return g.Cause != GapUnknown })),
 			sliceNames("ended_by", "until", placeWidth, func(g *Gap) string { return g.EndedBy }),
-			table.MomentCells("launch_ts_ns", "launched at", func(g *Gap) table.Cell { return r.moment(g.LaunchedAt) }).Spare(2).IfAny(),
+			table.MomentCells("launch_ts_ns", "launched at", func(g *Gap) table.Cell { return r.moment(g.LaunchedAt) }).DropOrder(2).IfAny(),
 		},
 		optionalThreads(1, threads("launch_", "launched by", func(g *Gap) *ThreadID { return g.LaunchedBy }, r.place())),
-		[]table.Of[Gap]{
+		[]table.TypedColumn[Gap]{
 			table.Cells(table.Column{Key: "meanwhile", Title: "meanwhile there"}, func(g *Gap) table.Cell {
 				switch p := meanwhile(g); {
 				case g.Meanwhile == nil:
@@ -80,7 +80,7 @@ func (r *Slices) gapsTable(g *Gaps) *table.Table {
 				}
 				longest := max(meanwhile(g).Self, g.Duration-g.Meanwhile.Self)
 				return &longest
-			}).Spare(3).IfAny(),
+			}).DropOrder(3).IfAny(),
 		},
 	)...)
 }
@@ -89,9 +89,9 @@ func (r *Slices) idleTable(g *Gaps) *table.Table {
 	t := table.Table{Name: "idle", Title: "what streams wait for while they are idle", Hidden: true}
 	titles := map[GapCause]string{GapHost: "host ms", GapCollective: "collective ms", GapKernel: "kernel ms", GapCopy: "copy ms", GapOther: "nothing known ms", GapUnknown: "no launch ms"}
 	list := columns(
-		[]table.Of[Idle]{ranks(r, func(i *Idle) *int64 { return i.Rank })},
+		[]table.TypedColumn[Idle]{ranks(r, func(i *Idle) *int64 { return i.Rank })},
 		threads("", "stream", func(i *Idle) *ThreadID { return &i.ThreadID }, r.place()),
-		[]table.Of[Idle]{
+		[]table.TypedColumn[Idle]{
 			table.Counts("device", "device", func(i *Idle) int64 { return i.Device }),
 			table.Counts("gaps", "gaps", func(i *Idle) int64 { return i.Gaps }),
 			table.Times("idle_ns", "idle ms", func(i *Idle) timeline.Nanos { return i.Time }),
@@ -106,17 +106,17 @@ func (r *Slices) idleTable(g *Gaps) *table.Table {
 func (r *Slices) launchesTable(g *Gaps) *table.Table {
 	t := table.Table{Name: "launches", Title: "launches: how long work waits after the host launched it, and how much is before it", Hidden: true}
 	return table.New(t, g.Launches, columns(
-		[]table.Of[Launch]{ranks(r, func(l *Launch) *int64 { return l.Rank })},
+		[]table.TypedColumn[Launch]{ranks(r, func(l *Launch) *int64 { return l.Rank })},
 		threads("", "stream", func(l *Launch) *ThreadID { return &l.ThreadID }, r.place()),
-		[]table.Of[Launch]{
-			table.Counts("device", "device", func(l *Launch) int64 { return l.Device }).Spare(2),
+		[]table.TypedColumn[Launch]{
+			table.Counts("device", "device", func(l *Launch) int64 { return l.Device }).DropOrder(2),
 			table.Counts("launches", "launches", func(l *Launch) int64 { return l.Launches }),
 			table.Times("delay_p50_ns", "delay p50 ms", func(l *Launch) timeline.Nanos { return l.DelayP50 }),
-			table.Times("delay_p95_ns", "p95 ms", func(l *Launch) timeline.Nanos { return l.DelayP95 }).Spare(1),
+			table.Times("delay_p95_ns", "p95 ms", func(l *Launch) timeline.Nanos { return l.DelayP95 }).DropOrder(1),
 			table.Times("delay_max_ns", "max ms", func(l *Launch) timeline.Nanos { return l.DelayMax }),
-			table.MomentCells("delay_max_ts_ns", "at", func(l *Launch) table.Cell { return r.moment(l.MaxAt) }).Spare(3),
+			table.MomentCells("delay_max_ts_ns", "at", func(l *Launch) table.Cell { return r.moment(l.MaxAt) }).DropOrder(3),
 			table.Counts("queue_p50", "queue p50", func(l *Launch) int64 { return l.QueueP50 }),
-			table.Counts("queue_p95", "p95", func(l *Launch) int64 { return l.QueueP95 }).Spare(1),
+			table.Counts("queue_p95", "p95", func(l *Launch) int64 { return l.QueueP95 }).DropOrder(1),
 			table.Counts("queue_max", "max", func(l *Launch) int64 { return l.QueueMax }),
 		})...)
 }

@@ -54,24 +54,24 @@ func (r *Inputs) Many() *table.Report {
 		}
 	}
 	inputs := r.Table(r.Inputs)
-	inputs.Folding, inputs.Start, inputs.Worst, inputs.Says = table.Listed, r.Start, "slowest", manyInputsText
+	inputs.Folding, inputs.Start, inputs.Worst, inputs.Summary = table.Listed, r.Start, "slowest", manyInputsText
 	inputs.Totals.Omitted = map[string]int64{}
 	for kind, n := range r.Omitted {
 		inputs.Totals.Omitted[string(kind)] = n
 	}
 	for k := range inputs.Columns {
-		inputs.Columns[k].IfAny = inputs.Columns[k].Spare > 1 // what ran for inputs may not have been asked for
+		inputs.Columns[k].IfAny = inputs.Columns[k].DropOrder > 1 // what ran for inputs may not have been asked for
 	}
 	form := table.Table{Name: "kinds", Title: "latency and its parts, by kind of input", Folding: table.Ranked, Total: int64(all)}
 	return &table.Report{Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
 		table.Cells(table.Column{Key: "kind", Title: "input"}, func(l *manyLatency) table.Cell {
 			return table.Cell{Text: string(l.kind), Number: int64(slices.Index(InputKinds(), l.kind))} // which is their order
-		}).Is(table.Group),
+		}).WithRole(table.Group),
 		table.Cells(table.Column{Key: "time", Title: "time"}, func(l *manyLatency) table.Cell {
 			return table.Cell{Text: [...]string{"latency", "delay", "processing", "presentation"}[l.part], Number: int64(l.part)}
-		}).Is(table.Group),
-		table.Counts("inputs", "inputs", func(*manyLatency) int { return 1 }).Is(table.Sum),
-		table.Times("total_ns", "total ms", func(l *manyLatency) timeline.Nanos { return l.length }).Spare(1).Is(table.Main),
+		}).WithRole(table.Group),
+		table.Counts("inputs", "inputs", func(*manyLatency) int { return 1 }).WithRole(table.Sum),
+		table.Times("total_ns", "total ms", func(l *manyLatency) timeline.Nanos { return l.length }).DropOrder(1).WithRole(table.Main),
 	), inputs}}}}
 }
 
@@ -113,11 +113,11 @@ func omittedText[K ~string](omitted map[K]int64) string {
 
 // Table has a row for each input.
 func (r *Inputs) Table(shown []Interaction) *table.Table {
-	return table.New(table.Table{Name: "inputs", Title: "inputs, the slowest first", Key: "latency_ns", What: "inputs", All: len(r.Inputs)}, shown, columns(
-		[]table.Of[Interaction]{
+	return table.New(table.Table{Name: "inputs", Title: "inputs, the slowest first", Key: "latency_ns", RowNoun: "inputs", All: len(r.Inputs)}, shown, columns(
+		[]table.TypedColumn[Interaction]{
 			table.Moments("ts_ns", "at", r.Start, func(in *Interaction) timeline.Nanos { return in.Start }),
 			table.Texts("kind", "input", func(in *Interaction) string { return string(in.Kind) }),
-			table.Texts("type", "event", func(in *Interaction) string { return in.Type }).Spare(1),
+			table.Texts("type", "event", func(in *Interaction) string { return in.Type }).DropOrder(1),
 			table.Times("latency_ns", "latency ms", func(in *Interaction) timeline.Nanos { return in.Latency }).Over(SlowInput + 1),
 			table.OptionalTimes("delay_ns", "delay ms", func(in *Interaction) *timeline.Nanos { return in.Delay }),
 			table.OptionalTimes("processing_ns", "processing ms", func(in *Interaction) *timeline.Nanos { return in.Processing }),
@@ -126,7 +126,7 @@ func (r *Inputs) Table(shown []Interaction) *table.Table {
 			table.Texts("", "verdict", (*Interaction).verdict).OnlyPage(),
 		},
 		spare(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
-		[]table.Of[Interaction]{table.Texts("id", "", func(in *Interaction) string { return in.ID })},
+		[]table.TypedColumn[Interaction]{table.Texts("id", "", func(in *Interaction) string { return in.ID })},
 		spareMost(mostParts("most self time for it", func(in *Interaction) *WorkPart { return firstPart(in.Work) })),
 	)...)
 }
@@ -151,8 +151,8 @@ func (in *Interaction) verdict() string {
 }
 
 // spareMost are the columns of mostParts, marked as dispensable.
-func spareMost[T any](list []table.Of[T]) []table.Of[T] {
-	return []table.Of[T]{list[0].Spare(3), list[1].Spare(4)}
+func spareMost[T any](list []table.TypedColumn[T]) []table.TypedColumn[T] {
+	return []table.TypedColumn[T]{list[0].DropOrder(3), list[1].DropOrder(4)}
 }
 
 // inputPart is what ran in a phase of an input on its main thread.
@@ -182,7 +182,7 @@ func inputPartsTable(shown []Interaction, start timeline.Nanos) *table.Table {
 			}
 		}
 	}
-	t := table.Table{Name: "parts", Title: "what the thread that handles the inputs did meanwhile, by self time", Key: "self_ns", Hidden: true, Nested: true, Whole: true}
+	t := table.Table{Name: "parts", Title: "what the thread that handles the inputs did meanwhile, by self time", Key: "self_ns", Hidden: true, Nested: true, IgnoresLimit: true}
 	return table.New(t, parts,
 		table.Moments("ts_ns", "input at", start, func(p *inputPart) timeline.Nanos { return p.Start }),
 		table.Texts("kind", "input", func(p *inputPart) string { return string(p.Kind) }),

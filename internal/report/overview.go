@@ -281,7 +281,7 @@ const maxCategories = 1 << 12
 // walk counts events by category, and determines when threads were busy.
 func (c *overviewCollector) walk(ctx context.Context) error {
 	lists := make([]int64, c.tl.CategoryCount()+1) // by CategoryID: lists of categories as the input has them
-	categories := c.selected.Pass(c.tl, func(it *timeline.Item) error {
+	categories := c.selected.Filtered(c.tl, func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemInstant {
 			lists[it.CategoryID]++
 		}

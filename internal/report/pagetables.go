@@ -12,7 +12,7 @@ import (
 
 // Table has a row for each thread that was busy.
 func (u *Utilisation) Table() *table.Table {
-	columns := []table.Of[ThreadUse]{
+	columns := []table.TypedColumn[ThreadUse]{
 		table.Texts("thread", "thread", func(t *ThreadUse) string { return t.ThreadTitle() }),
 		table.Texts("shows", "process or page", func(t *ThreadUse) string { return cmp.Or(t.Shows, t.ProcessTitle()) }),
 		table.Times("busy_ns", "busy ms", func(t *ThreadUse) timeline.Nanos { return t.Busy }),
@@ -58,7 +58,7 @@ const maxPairs = 40
 
 // Table has a row for each pair of threads, those with the most arrows first.
 func (f *FlowPairs) Table() *table.Table {
-	return table.New(table.Table{Name: "pairs", Title: "Pairs of threads", Key: "delay_ns", What: "pairs", All: len(f.Pairs)}, cut(f.Pairs, maxPairs),
+	return table.New(table.Table{Name: "pairs", Title: "Pairs of threads", Key: "delay_ns", RowNoun: "pairs", All: len(f.Pairs)}, cut(f.Pairs, maxPairs),
 		table.Texts("from", "from", func(p *FlowPair) string { return p.From.Title() }),
 		table.Texts("to", "to", func(p *FlowPair) string { return p.To.Title() }),
 		table.Counts("arrows", "arrows", func(p *FlowPair) int64 { return p.Arrows }),

@@ -173,7 +173,7 @@ func (c *reader) at(id timeline.TrackID) *sampledThread {
 	if c.threads[id] == nil {
 		t := &Thread{ThreadID: threadID(c.tl, id)}
 		t.track, t.Source = id, c.tl.SampleDescription().Source
-		c.threads[id] = &sampledThread{thread: t, left: !c.selected.Unnamed()}
+		c.threads[id] = &sampledThread{thread: t, left: !c.selected.SelectsUnnamed()}
 	}
 	return c.threads[id]
 }
@@ -188,7 +188,7 @@ func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) e
 		ct := c.at(r.thread)
 		ct.foreign = ct.foreign || !it.Value.IsInt() || len(it.Name) > 0
 		weight := min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS)
-		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1, left: !c.selected.What(it)})
+		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1, left: !c.selected.MatchesAnyTime(it)})
 	case r.kind == stateRole && it.Kind == timeline.ItemBegin:
 		return c.stateSlice(c.at(r.thread), it)
 	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemBegin:

@@ -88,7 +88,7 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 	if tree == nil || t.View != name {
 		tree = &StackTree{}
 	}
-	form := table.Table{Name: name, Title: title, Hidden: true, What: "functions", All: len(tree.Nodes)}
+	form := table.Table{Name: name, Title: title, Hidden: true, RowNoun: "functions", All: len(tree.Nodes)}
 	if tree.Small > 0 {
 		form.Notes = []string{table.Plural(tree.Small, "function is", "functions are") + " left out, each less than a 2,000th of the time"}
 	}
@@ -100,7 +100,7 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 		form.Notes = append(form.Notes, fmt.Sprintf("shares are of %s ms; left out: %s", table.Millis(tree.Total), strings.Join(left, ", ")))
 	}
 	nodes := tree.largest(t.TreeRows)
-	out := table.New(form, nodes, columns(ofThread[TreeNode](&t.ThreadID), []table.Of[TreeNode]{
+	out := table.New(form, nodes, columns(ofThread[TreeNode](&t.ThreadID), []table.TypedColumn[TreeNode]{
 		table.Times("total_ns", "total ms", func(n *TreeNode) timeline.Nanos { return n.Total }),
 		table.Shares("share", func(n *TreeNode) (part, all timeline.Nanos) { return n.Total, tree.Total }),
 		table.Times("self_ns", "self ms", func(n *TreeNode) timeline.Nanos { return n.Self }).Only(name != callersTable),
@@ -139,15 +139,15 @@ func (t *StackTree) largest(rows int) []TreeNode {
 // profileTables are the tables that have one row for each state, function or bucket.
 func (t *ThreadSamples) profileTables(start timeline.Nanos) []*table.Table {
 	return []*table.Table{
-		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", Whole: true, Folding: table.Grouped, Total: int64(t.Covered)}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.Of[StateTime]{
-			table.Texts("state", "state", func(s *StateTime) string { return s.State }).Is(table.Group),
-			table.Texts("class", "class", func(s *StateTime) string { return s.Class }).Is(table.Group),
-			table.Counts("samples", "samples", func(s *StateTime) int64 { return s.Samples }).Is(table.Sum),
-			table.Times("time_ns", "ms", func(s *StateTime) timeline.Nanos { return s.Time }).Is(table.Main),
+		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", IgnoresLimit: true, Folding: table.Grouped, Total: int64(t.Covered)}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.TypedColumn[StateTime]{
+			table.Texts("state", "state", func(s *StateTime) string { return s.State }).WithRole(table.Group),
+			table.Texts("class", "class", func(s *StateTime) string { return s.Class }).WithRole(table.Group),
+			table.Counts("samples", "samples", func(s *StateTime) int64 { return s.Samples }).WithRole(table.Sum),
+			table.Times("time_ns", "ms", func(s *StateTime) timeline.Nanos { return s.Time }).WithRole(table.Main),
 			table.Shares("share", func(s *StateTime) (part, all timeline.Nanos) { return s.Time, t.Covered }),
 		})...),
 		t.functions(),
-		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", Whole: true}, t.Buckets, columns(ofThread[Bucket](&t.ThreadID), []table.Of[Bucket]{
+		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", IgnoresLimit: true}, t.Buckets, columns(ofThread[Bucket](&t.ThreadID), []table.TypedColumn[Bucket]{
 			table.Moments("start_ns", "from", start, func(b *Bucket) timeline.Nanos { return b.Start }),
 			table.Counts("samples", "samples", func(b *Bucket) int64 { return b.Sum().Samples }),
 			classTimes("script", func(b *Bucket) ClassTime { return b.Script }), classTimes("rendering", func(b *Bucket) ClassTime { return b.Rendering }),
@@ -159,29 +159,29 @@ func (t *ThreadSamples) profileTables(start timeline.Nanos) []*table.Table {
 
 // functions is the table of functions.
 func (t *ThreadSamples) functions() *table.Table {
-	classes := func(key string, of func(*ClassTimes) ClassTime) table.Of[Function] {
+	classes := func(key string, of func(*ClassTimes) ClassTime) table.TypedColumn[Function] {
 		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
 	}
 	functions := table.Table{
-		Name: "functions", Title: "functions, by self time", Key: "self_ns", What: "functions", All: t.FunctionCount,
+		Name: "functions", Title: "functions, by self time", Key: "self_ns", RowNoun: "functions", All: t.FunctionCount,
 		Folding: table.Grouped, Total: int64(t.Covered - t.Classes.Idle.Time),
 	}
-	return table.New(functions, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.Of[Function]{
-		table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).Spare(1).Is(table.Sum),
-		table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }).Is(table.Main),
-		classes("script", func(c *ClassTimes) ClassTime { return c.Script }).Spare(3).Is(table.Sum),
-		classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).Spare(6).Is(table.Sum),
-		classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).Spare(5).Is(table.Sum),
-		classes("other", func(c *ClassTimes) ClassTime { return c.Other }).Spare(4).Is(table.Sum),
-		table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).Spare(2).Is(table.Sum),
-		table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }).Is(table.Sum),
-		table.Texts("function", "function", func(f *Function) string { return f.Function }).Is(table.Group),
-		table.Texts("location", "location", func(f *Function) string { return f.Location() }).Is(table.Group),
+	return table.New(functions, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.TypedColumn[Function]{
+		table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).DropOrder(1).WithRole(table.Sum),
+		table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }).WithRole(table.Main),
+		classes("script", func(c *ClassTimes) ClassTime { return c.Script }).DropOrder(3).WithRole(table.Sum),
+		classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).DropOrder(6).WithRole(table.Sum),
+		classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).DropOrder(5).WithRole(table.Sum),
+		classes("other", func(c *ClassTimes) ClassTime { return c.Other }).DropOrder(4).WithRole(table.Sum),
+		table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).DropOrder(2).WithRole(table.Sum),
+		table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }).WithRole(table.Sum),
+		table.Texts("function", "function", func(f *Function) string { return f.Function }).WithRole(table.Group),
+		table.Texts("location", "location", func(f *Function) string { return f.Location() }).WithRole(table.Group),
 	})...)
 }
 
 // classTimes is a column with the time of one class of states and its samples.
-func classTimes[T any](name string, of func(*T) ClassTime) table.Of[T] {
+func classTimes[T any](name string, of func(*T) ClassTime) table.TypedColumn[T] {
 	return table.CountedTimes(name+"_ns", name+"_samples", name, func(row *T) (timeline.Nanos, int64) { return of(row).Time, of(row).Samples })
 }
 
@@ -209,17 +209,17 @@ func (g *GC) Report(start timeline.Nanos) *table.Report {
 
 func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 	return []*table.Table{
-		table.New(table.Table{Name: "stacks", Title: "call stacks that the collector interrupted", Key: "gc_ns", What: "stacks", All: t.Counts.ByStack}, t.ByStack,
+		table.New(table.Table{Name: "stacks", Title: "call stacks that the collector interrupted", Key: "gc_ns", RowNoun: "stacks", All: t.Counts.ByStack}, t.ByStack,
 			columns(ofThread[StackGC](&t.ThreadID), gcTimes(func(s *StackGC) *GCTime { return &s.GCTime }), stackColumns(func(s *StackGC) []Frame { return s.Frames }))...),
 		t.FunctionTable(),
-		table.New(table.Table{Name: "runs", Title: "busy runs that are long only because of the collector", Key: "start_ns", Whole: true}, t.Runs, columns(ofThread[GCRun](&t.ThreadID), []table.Of[GCRun]{
+		table.New(table.Table{Name: "runs", Title: "busy runs that are long only because of the collector", Key: "start_ns", IgnoresLimit: true}, t.Runs, columns(ofThread[GCRun](&t.ThreadID), []table.TypedColumn[GCRun]{
 			table.Moments("start_ns", "from", start, func(r *GCRun) timeline.Nanos { return r.Start }),
 			table.Counts("samples", "samples", func(r *GCRun) int64 { return r.Samples }),
 			table.Counts("gc_samples", "gc samples", func(r *GCRun) int64 { return r.GCSamples }),
 			table.Times("time_ns", "ms", func(r *GCRun) timeline.Nanos { return r.Time }),
 			table.Times("gc_ns", "gc ms", func(r *GCRun) timeline.Nanos { return r.GC }),
 		})...),
-		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", Whole: true}, t.Buckets, columns(ofThread[GCBucket](&t.ThreadID), []table.Of[GCBucket]{
+		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", IgnoresLimit: true}, t.Buckets, columns(ofThread[GCBucket](&t.ThreadID), []table.TypedColumn[GCBucket]{
 			table.Moments("start_ns", "from", start, func(b *GCBucket) timeline.Nanos { return b.Start }),
 			table.Counts("samples", "samples", func(b *GCBucket) int64 { return b.Samples }),
 			table.Counts("gc_samples", "gc samples", func(b *GCBucket) int64 { return b.GCSamples }),
@@ -232,20 +232,20 @@ func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 
 // FunctionTable has a row for each function that the collector interrupted.
 func (t *ThreadGC) FunctionTable() *table.Table {
-	return table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", What: "functions", All: t.Counts.ByFunction, Folding: table.Grouped, Total: int64(t.Covered)}, t.ByFunction,
-		columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.Of[FunctionGC]{
-			table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }).Is(table.Group),
-			table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }).Is(table.Group),
+	return table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", RowNoun: "functions", All: t.Counts.ByFunction, Folding: table.Grouped, Total: int64(t.Covered)}, t.ByFunction,
+		columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.TypedColumn[FunctionGC]{
+			table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }).WithRole(table.Group),
+			table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }).WithRole(table.Group),
 		})...)
 }
 
-func gcTimes[T any](of func(*T) *GCTime) []table.Of[T] {
-	return []table.Of[T]{
-		table.Counts("samples", "samples", func(row *T) int64 { return of(row).Samples }).Is(table.Sum),
-		table.Counts("gc_samples", "gc samples", func(row *T) int64 { return of(row).GCSamples }).Is(table.Sum),
-		table.Times("total_ns", "total ms", func(row *T) timeline.Nanos { return of(row).Total }).Spare(2).Is(table.Sum),
-		table.Times("gc_ns", "gc ms", func(row *T) timeline.Nanos { return of(row).GC }).Is(table.Main),
-		table.Times("own_ns", "own ms", func(row *T) timeline.Nanos { return of(row).Own }).Spare(3).Is(table.Sum),
+func gcTimes[T any](of func(*T) *GCTime) []table.TypedColumn[T] {
+	return []table.TypedColumn[T]{
+		table.Counts("samples", "samples", func(row *T) int64 { return of(row).Samples }).WithRole(table.Sum),
+		table.Counts("gc_samples", "gc samples", func(row *T) int64 { return of(row).GCSamples }).WithRole(table.Sum),
+		table.Times("total_ns", "total ms", func(row *T) timeline.Nanos { return of(row).Total }).DropOrder(2).WithRole(table.Sum),
+		table.Times("gc_ns", "gc ms", func(row *T) timeline.Nanos { return of(row).GC }).WithRole(table.Main),
+		table.Times("own_ns", "own ms", func(row *T) timeline.Nanos { return of(row).Own }).DropOrder(3).WithRole(table.Sum),
 	}
 }
 
@@ -277,25 +277,25 @@ func (l *LayoutThrashing) Many() *table.Report {
 	out := l.Report()
 	for i := range out.Sections {
 		t := out.Sections[i].Tables[0]
-		t.Name, t.Title, t.What = "functions", "functions that force style and layout", "functions"
+		t.Name, t.Title, t.RowNoun = "functions", "functions that force style and layout", "functions"
 	}
 	return out
 }
 
 // Table has a row for each stack.
 func (t *ThreadForced) Table() *table.Table {
-	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", What: "stacks", All: t.StackCount, Folding: table.Grouped}
-	out := table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.Of[StackForced]{
+	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", RowNoun: "stacks", All: t.StackCount, Folding: table.Grouped}
+	out := table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.TypedColumn[StackForced]{
 		table.Texts("basis", "", func(*StackForced) string { return string(t.Basis) }),
-		table.Counts("count", string(t.Basis), func(s *StackForced) int64 { return s.Count }).Is(table.Sum),
-		table.CountedTimes("style_ns", "style_count", "style ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Style, s.StyleCount }).Is(table.Sum),
-		table.CountedTimes("layout_ns", "layout_count", "layout ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Layout, s.LayoutCount }).Is(table.Sum),
-		table.Times("total_ns", "total ms", func(s *StackForced) timeline.Nanos { return s.Total }).Is(table.Main),
-		table.Counts("episodes", "episodes", func(s *StackForced) int { return s.Episodes }).Spare(3).Is(table.Sum),
-		table.Counts("runs", "runs", func(s *StackForced) int { return s.Runs }).Spare(4).Is(table.Sum),
-		table.CountedTimes("max_ns_per_run", "max_ns_per_run_count", "max ms per run", func(s *StackForced) (timeline.Nanos, int64) { return s.MaxPerRun, s.MaxPerRunCount }).Spare(5).Is(table.Largest),
-		table.Counts("max_episodes_per_run", "max episodes per run", func(s *StackForced) int { return s.MaxEpisodesPerRun }).Spare(6).Is(table.Largest),
-		table.Flags("thrashing", "thrashing", func(s *StackForced) bool { return s.Thrashing }).Spare(2),
+		table.Counts("count", string(t.Basis), func(s *StackForced) int64 { return s.Count }).WithRole(table.Sum),
+		table.CountedTimes("style_ns", "style_count", "style ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Style, s.StyleCount }).WithRole(table.Sum),
+		table.CountedTimes("layout_ns", "layout_count", "layout ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Layout, s.LayoutCount }).WithRole(table.Sum),
+		table.Times("total_ns", "total ms", func(s *StackForced) timeline.Nanos { return s.Total }).WithRole(table.Main),
+		table.Counts("episodes", "episodes", func(s *StackForced) int { return s.Episodes }).DropOrder(3).WithRole(table.Sum),
+		table.Counts("runs", "runs", func(s *StackForced) int { return s.Runs }).DropOrder(4).WithRole(table.Sum),
+		table.CountedTimes("max_ns_per_run", "max_ns_per_run_count", "max ms per run", func(s *StackForced) (timeline.Nanos, int64) { return s.MaxPerRun, s.MaxPerRunCount }).DropOrder(5).WithRole(table.Largest),
+		table.Counts("max_episodes_per_run", "max episodes per run", func(s *StackForced) int { return s.MaxEpisodesPerRun }).DropOrder(6).WithRole(table.Largest),
+		table.Flags("thrashing", "thrashing", func(s *StackForced) bool { return s.Thrashing }).DropOrder(2),
 	}, stackColumns(func(s *StackForced) []Frame { return s.Frames }))...)
 	for i := range t.ByStack {
 		out.Rows[i].Last = len(t.ByStack[i].Frames) == 1 && t.ByStack[i].Frames[0].Function == Unforced
@@ -307,7 +307,7 @@ func (t *ThreadForced) Table() *table.Table {
 const UnknownStack = "(no stack)"
 
 // stackColumns show the innermost function of a stack, and who called it: for people only the nearest callers.
-func stackColumns[T any](of func(*T) []Frame) []table.Of[T] {
+func stackColumns[T any](of func(*T) []Frame) []table.TypedColumn[T] {
 	innermost := func(row *T) Frame {
 		frames := of(row)
 		if len(frames) == 0 {
@@ -315,9 +315,9 @@ func stackColumns[T any](of func(*T) []Frame) []table.Of[T] {
 		}
 		return frames[len(frames)-1]
 	}
-	return []table.Of[T]{
-		table.Texts("function", "function", func(row *T) string { return innermost(row).Function }).Is(table.Group),
-		table.Texts("location", "location", func(row *T) string { return innermost(row).Location() }).Is(table.Group),
+	return []table.TypedColumn[T]{
+		table.Texts("function", "function", func(row *T) string { return innermost(row).Function }).WithRole(table.Group),
+		table.Texts("location", "location", func(row *T) string { return innermost(row).Location() }).WithRole(table.Group),
 		table.Cells(table.Column{Key: "callers", Title: "called by"}, func(row *T) table.Cell {
 			var callers []string
 			for frames, i := of(row), len(of(row))-2; i >= 0; i-- {
@@ -328,6 +328,6 @@ func stackColumns[T any](of func(*T) []Frame) []table.Of[T] {
 				called.Short = fmt.Sprintf("%s < … %s more", strings.Join(callers[:maxCallers], " < "), table.Thousands(hidden))
 			}
 			return called
-		}).Spare(1),
+		}).DropOrder(1),
 	}
 }

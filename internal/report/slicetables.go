@@ -83,12 +83,12 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 		}
 	}
 	t := table.Table{Name: kind.String(), Title: kindTitles[kind], Key: "self_ns", Main: kind == ThreadSlices, Hidden: kind == StateSlices, Folding: table.RankedBy}
-	last := []table.Of[SliceGroup]{}
+	last := []table.TypedColumn[SliceGroup]{}
 	if kind == Copies {
-		last = append(last, table.Counts("bytes", "bytes", func(g *SliceGroup) int64 { return g.Bytes }).Is(table.Sum))
+		last = append(last, table.Counts("bytes", "bytes", func(g *SliceGroup) int64 { return g.Bytes }).WithRole(table.Sum))
 	}
 	return table.New(t, list, columns(
-		[]table.Of[SliceGroup]{
+		[]table.TypedColumn[SliceGroup]{
 			table.Cells(table.Column{Key: "name", Title: by}, func(g *SliceGroup) table.Cell {
 				name := table.Name(g.Name, nameWidth)
 				if g.Owner != nil {
@@ -96,17 +96,17 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 					name.Short = table.Elide(name.Long, nameWidth)
 				}
 				return name
-			}).Noted(producers.RecorderNote).Is(table.Group),
-			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }).Is(table.Sum),
-			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }).Is(table.Sum),
-			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }).Is(table.Main),
-			table.Times("total_ns", "total ms", func(g *SliceGroup) timeline.Nanos { return g.Total }).Is(table.Sum),
-			table.Times("mean_ns", "mean ms", func(g *SliceGroup) timeline.Nanos { return g.Mean }).Spare(2),
-			percentiles("p50_ns", "p50 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P50, g.Count }).Spare(6),
-			percentiles("p95_ns", "p95 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P95, g.Count }).Spare(1),
-			percentiles("p99_ns", "p99 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P99, g.Count }).Spare(5),
+			}).Noted(producers.RecorderNote).WithRole(table.Group),
+			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }).WithRole(table.Sum),
+			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }).WithRole(table.Sum),
+			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }).WithRole(table.Main),
+			table.Times("total_ns", "total ms", func(g *SliceGroup) timeline.Nanos { return g.Total }).WithRole(table.Sum),
+			table.Times("mean_ns", "mean ms", func(g *SliceGroup) timeline.Nanos { return g.Mean }).DropOrder(2),
+			percentiles("p50_ns", "p50 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P50, g.Count }).DropOrder(6),
+			percentiles("p95_ns", "p95 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P95, g.Count }).DropOrder(1),
+			percentiles("p99_ns", "p99 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P99, g.Count }).DropOrder(5),
 			table.Times("max_ns", "max ms", func(g *SliceGroup) timeline.Nanos { return g.Max }),
-			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny().Is(table.Sum),
+			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).DropOrder(4).IfAny().WithRole(table.Sum),
 			table.MomentCells("max_ts_ns", "max at", func(g *SliceGroup) table.Cell { return r.moment(g.MaxAt) }),
 		},
 		spare(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
@@ -114,7 +114,7 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 }
 
 // percentiles is a column of percentiles of so many lengths.
-func percentiles[T any](key, title string, of func(*T) (timeline.Nanos, int64)) table.Of[T] {
+func percentiles[T any](key, title string, of func(*T) (timeline.Nanos, int64)) table.TypedColumn[T] {
 	return table.Cells(table.Column{Key: key, Title: title, Kind: table.TimeKind}, func(row *T) table.Cell {
 		t, n := of(row)
 		return table.Cell{Number: int64(t), Few: n < table.Enough}
@@ -140,7 +140,7 @@ func (r *Slices) place() func(*ThreadID) table.Cell {
 }
 
 // ranks is the column of ranks.
-func ranks[T any](r *Slices, of func(*T) *int64) table.Of[T] {
+func ranks[T any](r *Slices, of func(*T) *int64) table.TypedColumn[T] {
 	return table.Cells(table.Column{Key: "rank", Title: "rank", Kind: table.CountKind}, func(row *T) table.Cell { return table.Optional(of(row)) }).Only(r.ranked())
 }
 
@@ -166,12 +166,12 @@ func (r *Slices) stepsTable() *table.Table {
 		t.Title = "steps, by rank and time"
 	}
 	return table.New(t, r.Steps, columns(
-		[]table.Of[Step]{
+		[]table.TypedColumn[Step]{
 			ranks(r, func(s *Step) *int64 { return s.Rank }),
 			table.Names("name", "step", nameWidth, func(s *Step) string { return s.Name }),
 			table.Moments("ts_ns", "at", r.Start, func(s *Step) timeline.Nanos { return s.Start }),
 			table.Times("dur_ns", "ms", func(s *Step) timeline.Nanos { return s.Duration }),
-			table.Times("device_busy_ns", "devices busy ms", func(s *Step) timeline.Nanos { return s.DeviceBusy }).Spare(1),
+			table.Times("device_busy_ns", "devices busy ms", func(s *Step) timeline.Nanos { return s.DeviceBusy }).DropOrder(1),
 			table.Times("compute_ns", "compute ms", func(s *Step) timeline.Nanos { return s.Compute }).OnlyPage(),
 			table.Times("exposed_communication_ns", "only communication ms", func(s *Step) timeline.Nanos { return s.Communication }).OnlyPage().IfAny(),
 			table.Times("exposed_copy_ns", "only copies ms", func(s *Step) timeline.Nanos { return s.Copy }).OnlyPage().IfAny(),
@@ -206,10 +206,10 @@ func (r *Slices) DevicesTable() *table.Table {
 		table.Counts("kernels", "kernels", func(d *Device) int64 { return d.Kernels }),
 		table.Counts("copies", "copies", func(d *Device) int64 { return d.Copies }),
 		table.Times("window_ns", "", func(d *Device) timeline.Nanos { return d.Window }),
-		table.Times("busy_ns", "busy ms", func(d *Device) timeline.Nanos { return d.Busy }).Spare(4),
+		table.Times("busy_ns", "busy ms", func(d *Device) timeline.Nanos { return d.Busy }).DropOrder(4),
 		table.Shares("busy", func(d *Device) (part, all timeline.Nanos) { return d.Busy, d.Window }),
-		table.Times("idle_ns", "idle ms", func(d *Device) timeline.Nanos { return d.Idle }).Spare(3),
-		table.Shares("idle", func(d *Device) (part, all timeline.Nanos) { return d.Idle, d.Window }).Spare(2),
+		table.Times("idle_ns", "idle ms", func(d *Device) timeline.Nanos { return d.Idle }).DropOrder(3),
+		table.Shares("idle", func(d *Device) (part, all timeline.Nanos) { return d.Idle, d.Window }).DropOrder(2),
 		table.Times("compute_ns", "compute ms", func(d *Device) timeline.Nanos { return d.Compute }),
 		table.Times("communication_ns", "communication ms", func(d *Device) timeline.Nanos { return d.Communication }),
 		table.Times("copy_ns", "copy ms", func(d *Device) timeline.Nanos { return d.Copy }),
@@ -225,18 +225,18 @@ func (r *Slices) DevicesTable() *table.Table {
 func (r *Slices) streamsTable() *table.Table {
 	t := table.Table{Name: "streams", Title: "streams of devices", Notes: []string{"--table gaps lists when they were idle, --table idle says what they waited for"}}
 	return table.New(t, r.Streams, columns(
-		[]table.Of[Stream]{ranks(r, func(s *Stream) *int64 { return s.Rank })},
+		[]table.TypedColumn[Stream]{ranks(r, func(s *Stream) *int64 { return s.Rank })},
 		threads("", "stream", func(s *Stream) *ThreadID { return &s.ThreadID }, r.place()),
-		[]table.Of[Stream]{
+		[]table.TypedColumn[Stream]{
 			table.Counts("device", "device", func(s *Stream) int64 { return s.Device }),
 			table.Counts("kernels", "kernels", func(s *Stream) int64 { return s.Kernels }),
-			table.Counts("copies", "copies", func(s *Stream) int64 { return s.Copies }).Spare(1),
+			table.Counts("copies", "copies", func(s *Stream) int64 { return s.Copies }).DropOrder(1),
 			table.Times("window_ns", "", func(s *Stream) timeline.Nanos { return s.Window }),
-			table.Times("busy_ns", "busy ms", func(s *Stream) timeline.Nanos { return s.Busy }).Spare(4),
+			table.Times("busy_ns", "busy ms", func(s *Stream) timeline.Nanos { return s.Busy }).DropOrder(4),
 			table.Shares("busy", func(s *Stream) (part, all timeline.Nanos) { return s.Busy, s.Window }),
-			table.Times("idle_ns", "idle ms", func(s *Stream) timeline.Nanos { return s.Idle }).Spare(3),
+			table.Times("idle_ns", "idle ms", func(s *Stream) timeline.Nanos { return s.Idle }).DropOrder(3),
 			table.Shares("idle", func(s *Stream) (part, all timeline.Nanos) { return s.Idle, s.Window }),
-			table.Times("overlap_ns", "overlap ms", func(s *Stream) timeline.Nanos { return s.Overlap }).Spare(2),
+			table.Times("overlap_ns", "overlap ms", func(s *Stream) timeline.Nanos { return s.Overlap }).DropOrder(2),
 			table.Shares("overlap", func(s *Stream) (part, all timeline.Nanos) { return s.Overlap, s.Window }),
 			table.OptionalTimes("longest_idle_ns", "longest idle ms", func(s *Stream) *timeline.Nanos {
 				if s.LongestIdleAt == nil {

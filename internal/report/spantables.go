@@ -49,7 +49,7 @@ func (s *AllSpans) Tables() []*table.Table {
 
 // requestsTable has the slowest requests.
 func requestsTable(start timeline.Nanos, list []SpanRow) *table.Table {
-	t := table.Table{Name: "requests", Title: "the slowest requests", Key: "dur_ns", What: "requests"}
+	t := table.Table{Name: "requests", Title: "the slowest requests", Key: "dur_ns", RowNoun: "requests"}
 	return table.New(t, list,
 		table.Names("url", "request", nameWidth, func(s *SpanRow) string { return s.URL }),
 		table.Moments("ts_ns", "at", start, func(s *SpanRow) timeline.Nanos { return s.Start }),
@@ -61,54 +61,54 @@ func requestsTable(start timeline.Nanos, list []SpanRow) *table.Table {
 }
 
 func (r *Spans) operationsTable() *table.Table {
-	t := table.Table{Name: "operations", Title: "operations, by self time", Key: "self_ns", What: "operations", Folding: table.RankedBy}
+	t := table.Table{Name: "operations", Title: "operations, by self time", Key: "self_ns", RowNoun: "operations", Folding: table.RankedBy}
 	return table.New(t, r.Operations,
-		table.Names("service", "service", placeWidth, func(o *Operation) string { return o.Service }).Is(table.Group),
-		table.Names("operation", "operation", nameWidth, func(o *Operation) string { return o.Operation }).Is(table.Group),
-		table.Texts("kind", "kind", func(o *Operation) string { return o.Kind }).Spare(6).IfAny(),
-		table.Counts("count", "count", func(o *Operation) int64 { return o.Count }).Is(table.Sum),
-		table.Counts("errors", "errors", func(o *Operation) int64 { return o.Errors }).Is(table.Sum),
-		table.Counts("unfinished", "", func(o *Operation) int64 { return o.Unfinished }).Is(table.Sum),
-		table.Times("self_ns", "self ms", func(o *Operation) timeline.Nanos { return o.Self }).Is(table.Main),
-		table.Times("total_ns", "total ms", func(o *Operation) timeline.Nanos { return o.Total }).Spare(3).Is(table.Sum),
+		table.Names("service", "service", placeWidth, func(o *Operation) string { return o.Service }).WithRole(table.Group),
+		table.Names("operation", "operation", nameWidth, func(o *Operation) string { return o.Operation }).WithRole(table.Group),
+		table.Texts("kind", "kind", func(o *Operation) string { return o.Kind }).DropOrder(6).IfAny(),
+		table.Counts("count", "count", func(o *Operation) int64 { return o.Count }).WithRole(table.Sum),
+		table.Counts("errors", "errors", func(o *Operation) int64 { return o.Errors }).WithRole(table.Sum),
+		table.Counts("unfinished", "", func(o *Operation) int64 { return o.Unfinished }).WithRole(table.Sum),
+		table.Times("self_ns", "self ms", func(o *Operation) timeline.Nanos { return o.Self }).WithRole(table.Main),
+		table.Times("total_ns", "total ms", func(o *Operation) timeline.Nanos { return o.Total }).DropOrder(3).WithRole(table.Sum),
 		percentiles("p50_ns", "p50 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P50, o.Count }),
 		percentiles("p95_ns", "p95 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P95, o.Count }),
-		percentiles("p99_ns", "p99 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P99, o.Count }).Spare(1),
-		table.Times("max_ns", "max ms", func(o *Operation) timeline.Nanos { return o.Max }).Spare(2),
-		table.Moments("max_ts_ns", "max at", r.Start, func(o *Operation) timeline.Nanos { return o.MaxAt }).Spare(4),
-		table.Texts("max_trace_id", "trace of max", func(o *Operation) string { return o.MaxTrace }).Spare(5).IfAny().Words(),
+		percentiles("p99_ns", "p99 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P99, o.Count }).DropOrder(1),
+		table.Times("max_ns", "max ms", func(o *Operation) timeline.Nanos { return o.Max }).DropOrder(2),
+		table.Moments("max_ts_ns", "max at", r.Start, func(o *Operation) timeline.Nanos { return o.MaxAt }).DropOrder(4),
+		table.Texts("max_trace_id", "trace of max", func(o *Operation) string { return o.MaxTrace }).DropOrder(5).IfAny().Words(),
 	)
 }
 
 func (r *Spans) failuresTable() *table.Table {
 	t := table.Table{Name: "errors", Title: "errors, by count", Key: "count", Folding: table.Grouped}
 	return table.New(t, r.Failures,
-		table.Names("service", "service", placeWidth, func(f *SpanFailure) string { return f.Service }).Is(table.Group),
-		table.Names("operation", "operation", nameWidth, func(f *SpanFailure) string { return f.Operation }).Is(table.Group),
-		table.Names("message", "message", MaxName, func(f *SpanFailure) string { return f.Message }).Is(table.Group),
-		table.Names("url", "url", placeWidth, func(f *SpanFailure) string { return withoutQuery(f.URL) }).Is(table.Group).IfAny(),
-		table.Counts("count", "count", func(f *SpanFailure) int64 { return f.Count }).Is(table.Main),
-		table.Moments("first_ts_ns", "first at", r.Start, func(f *SpanFailure) timeline.Nanos { return f.First }).Spare(1),
-		table.Texts("first_trace_id", "in trace", func(f *SpanFailure) string { return f.Trace }).Spare(2).IfAny().Words(),
+		table.Names("service", "service", placeWidth, func(f *SpanFailure) string { return f.Service }).WithRole(table.Group),
+		table.Names("operation", "operation", nameWidth, func(f *SpanFailure) string { return f.Operation }).WithRole(table.Group),
+		table.Names("message", "message", MaxName, func(f *SpanFailure) string { return f.Message }).WithRole(table.Group),
+		table.Names("url", "url", placeWidth, func(f *SpanFailure) string { return withoutQuery(f.URL) }).WithRole(table.Group).IfAny(),
+		table.Counts("count", "count", func(f *SpanFailure) int64 { return f.Count }).WithRole(table.Main),
+		table.Moments("first_ts_ns", "first at", r.Start, func(f *SpanFailure) timeline.Nanos { return f.First }).DropOrder(1),
+		table.Texts("first_trace_id", "in trace", func(f *SpanFailure) string { return f.Trace }).DropOrder(2).IfAny().Words(),
 	)
 }
 
 func (r *Spans) callsTable() *table.Table {
 	t := table.Table{Name: "services", Title: "which service calls which, by number of calls", Key: "calls", Folding: table.Grouped}
 	return table.New(t, r.Calls,
-		table.Names("from", "from", placeWidth, func(c *ServiceCall) string { return c.From }).Is(table.Group),
-		table.Names("to", "to", placeWidth, func(c *ServiceCall) string { return c.To }).Is(table.Group),
-		table.Counts("calls", "calls", func(c *ServiceCall) int64 { return c.Calls }).Is(table.Main),
-		table.Counts("errors", "errors", func(c *ServiceCall) int64 { return c.Errors }).Is(table.Sum),
+		table.Names("from", "from", placeWidth, func(c *ServiceCall) string { return c.From }).WithRole(table.Group),
+		table.Names("to", "to", placeWidth, func(c *ServiceCall) string { return c.To }).WithRole(table.Group),
+		table.Counts("calls", "calls", func(c *ServiceCall) int64 { return c.Calls }).WithRole(table.Main),
+		table.Counts("errors", "errors", func(c *ServiceCall) int64 { return c.Errors }).WithRole(table.Sum),
 		percentiles("p50_ns", "p50 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P50, c.Calls }),
 		percentiles("p95_ns", "p95 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P95, c.Calls }),
-		percentiles("p99_ns", "p99 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P99, c.Calls }).Spare(1),
-		table.Times("total_ns", "total ms", func(c *ServiceCall) timeline.Nanos { return c.Total }).Spare(2).Is(table.Sum),
+		percentiles("p99_ns", "p99 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P99, c.Calls }).DropOrder(1),
+		table.Times("total_ns", "total ms", func(c *ServiceCall) timeline.Nanos { return c.Total }).DropOrder(2).WithRole(table.Sum),
 	)
 }
 
 func (r *Spans) pathTable() *table.Table {
-	t := table.Table{Name: PathTable, Title: "critical path", Hidden: true, Whole: true, What: "steps"}
+	t := table.Table{Name: PathTable, Title: "critical path", Hidden: true, IgnoresLimit: true, RowNoun: "steps"}
 	all := timeline.Nanos(0)
 	for i := range r.Path {
 		all += r.Path[i].Duration
@@ -131,7 +131,7 @@ func (r *Spans) pathTable() *table.Table {
 			return c
 		}),
 		table.Counts("depth", "", func(s *CriticalSpan) int { return s.Depth }),
-		table.Texts("kind", "kind", func(s *CriticalSpan) string { return s.Kind }).Spare(1).IfAny(),
+		table.Texts("kind", "kind", func(s *CriticalSpan) string { return s.Kind }).DropOrder(1).IfAny(),
 		table.Cells(table.Column{Key: "error", Title: "error", IfAny: true}, func(s *CriticalSpan) table.Cell {
 			if !s.Failed {
 				return table.Cell{}

@@ -92,7 +92,7 @@ func (c *syscallCollector) done() []SyscallError {
 
 // ErrorsTable has the system calls that failed; start is the start of the trace.
 func (p *AllProbes) ErrorsTable(start timeline.Nanos) *table.Table {
-	return table.New(table.Table{Name: "failed", Title: "System calls that failed", Key: "count", What: "errors", All: p.ErrorCount}, p.Errors,
+	return table.New(table.Table{Name: "failed", Title: "System calls that failed", Key: "count", RowNoun: "errors", All: p.ErrorCount}, p.Errors,
 		table.Texts("name", "system call", func(e *SyscallError) string { return e.Name }),
 		table.Texts("error", "error", func(e *SyscallError) string { return e.Error }),
 		table.Counts("count", "count", func(e *SyscallError) int64 { return e.Count }),

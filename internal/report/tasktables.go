@@ -64,18 +64,18 @@ func taskName(t *Task) table.Cell {
 
 // Table has a row for each task: when, where, for whom, and what took most of it.
 func (r *Tasks) Table(shown []Task) *table.Table {
-	return table.New(table.Table{Name: "tasks", Title: "long tasks, the longest first", Key: "dur_ns", What: "tasks", All: len(r.Tasks)}, shown, columns(
-		[]table.Of[Task]{
+	return table.New(table.Table{Name: "tasks", Title: "long tasks, the longest first", Key: "dur_ns", RowNoun: "tasks", All: len(r.Tasks)}, shown, columns(
+		[]table.TypedColumn[Task]{
 			table.Moments("ts_ns", "at", r.Start, func(t *Task) timeline.Nanos { return t.Start }),
 			table.Times("dur_ns", "ms", func(t *Task) timeline.Nanos { return t.Duration }).Over(timeline.LongTaskLength),
-			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3),
-			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).Spare(2).IfAny(),
+			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).DropOrder(3),
+			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).DropOrder(2).IfAny(),
 		},
-		[]table.Of[Task]{
+		[]table.TypedColumn[Task]{
 			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t) }),
 		},
 		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
-		[]table.Of[Task]{
+		[]table.TypedColumn[Task]{
 			table.Texts("basis", "", func(t *Task) string { return string(t.Basis) }),
 			table.Cells(table.Column{Key: "for", Title: "for"}, func(t *Task) table.Cell {
 				name := mainContext(t.Contexts)
@@ -83,7 +83,7 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 			}),
 		},
 		spare(1, mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) })),
-		[]table.Of[Task]{
+		[]table.TypedColumn[Task]{
 			table.Times("forced_ns", "", func(t *Task) timeline.Nanos { return t.Forced }),
 			table.Texts("", "where to split it", func(t *Task) string { return splitText(t, func(name string) string { return name }) }).IfAny().OnlyPage(),
 		},
@@ -102,17 +102,17 @@ func (r *Tasks) Many() *table.Report {
 		}
 	}
 	tasks := r.Table(r.Tasks)
-	tasks.Folding, tasks.Start, tasks.Worst, tasks.Says = table.Listed, r.Start, "longest", manyTasksText
+	tasks.Folding, tasks.Start, tasks.Worst, tasks.Summary = table.Listed, r.Start, "longest", manyTasksText
 	tasks.Totals = table.Totals{Blocking: r.Blocking, Uncounted: r.Uncounted}
 	form := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Folding: table.Ranked, Total: int64(all)}
 	return &table.Report{Notes: r.notes(), Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
-		sliceNames("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
-		table.Texts("location", "location", func(p *manyPart) string { return p.Location }).Spare(3).Is(table.Group),
-		table.Texts("category", "category", func(p *manyPart) string { return p.Category }).Spare(7).Is(table.Group),
-		table.Counts("tasks", "tasks", func(*manyPart) int { return 1 }).Is(table.Sum),
-		table.Times("self_ns", "self ms", func(p *manyPart) timeline.Nanos { return p.Self }).Is(table.Main),
-		table.Times("total_ns", "tasks ms", func(p *manyPart) timeline.Nanos { return p.task.Duration }).Spare(6).Is(table.Sum),
-		table.Times("blocking_ns", "blocking ms", func(p *manyPart) timeline.Nanos { return p.task.Blocking }).Spare(1).Is(table.Sum),
+		sliceNames("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).WithRole(table.Group),
+		table.Texts("location", "location", func(p *manyPart) string { return p.Location }).DropOrder(3).WithRole(table.Group),
+		table.Texts("category", "category", func(p *manyPart) string { return p.Category }).DropOrder(7).WithRole(table.Group),
+		table.Counts("tasks", "tasks", func(*manyPart) int { return 1 }).WithRole(table.Sum),
+		table.Times("self_ns", "self ms", func(p *manyPart) timeline.Nanos { return p.Self }).WithRole(table.Main),
+		table.Times("total_ns", "tasks ms", func(p *manyPart) timeline.Nanos { return p.task.Duration }).DropOrder(6).WithRole(table.Sum),
+		table.Times("blocking_ns", "blocking ms", func(p *manyPart) timeline.Nanos { return p.task.Blocking }).DropOrder(1).WithRole(table.Sum),
 	), tasks}}}}
 }
 
@@ -157,11 +157,11 @@ func partsTable(shown []Task, start timeline.Nanos) *table.Table {
 			parts = append(parts, taskPart{shown[i].Start, &shown[i].ThreadID, &shown[i].Parts[k]})
 		}
 	}
-	t := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Key: "self_ns", Hidden: true, Nested: true, Whole: true}
+	t := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Key: "self_ns", Hidden: true, Nested: true, IgnoresLimit: true}
 	return table.New(t, parts, columns(
-		[]table.Of[taskPart]{table.Moments("ts_ns", "task at", start, func(p *taskPart) timeline.Nanos { return p.Start })},
+		[]table.TypedColumn[taskPart]{table.Moments("ts_ns", "task at", start, func(p *taskPart) timeline.Nanos { return p.Start })},
 		threads("", "thread", func(p *taskPart) *ThreadID { return p.ThreadID }, placeCell),
-		[]table.Of[taskPart]{
+		[]table.TypedColumn[taskPart]{
 			table.Times("self_ns", "self ms", func(p *taskPart) timeline.Nanos { return p.Self }),
 			table.Times("longest_ns", "longest ms", func(p *taskPart) timeline.Nanos { return p.Longest }),
 			table.Counts("count", "count", func(p *taskPart) int64 { return p.Count }),

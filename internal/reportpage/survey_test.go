@@ -45,7 +45,7 @@ func TestSurvey(t *testing.T) {
 				t.Fatal(err)
 			}
 			var gotPage []byte
-			tr, err := load.Surveyed(t.Context(), bytes.NewReader(input), opts, func(tr *load.Trace) error {
+			tr, err := load.OneWithSurvey(t.Context(), bytes.NewReader(input), opts, func(tr *load.Trace) error {
 				gotPage = page(tr)
 				return nil
 			})

@@ -21,7 +21,7 @@ type look struct {
 	barTitle string             // the title of the column of bars
 	bar      func(i int) markup // draws the bar of a row; nil: a bar of class for the number in column before
 	class    string
-	spare    uint8            // leaves out columns whose Spare is larger; 0: none
+	spare    uint8            // leaves out columns whose DropOrder is larger; 0: none
 	at       func(i int) span // where the timeline shows a row; nil: nowhere
 	report   string           // the report with the remaining rows; "": none
 	note     string
@@ -69,7 +69,7 @@ const shownRows = 8
 
 // rest writes the control that shows hidden rows, and the command that prints rows that the page leaves out.
 func (d *document) rest(t *table.Table, l *look) {
-	what := cmp.Or(t.What, "rows")
+	what := cmp.Or(t.RowNoun, "rows")
 	if t.All > len(t.Rows) {
 		where := ""
 		if l.report != "" {
@@ -85,7 +85,7 @@ func (d *document) rest(t *table.Table, l *look) {
 // shownColumns returns the indexes of the visible columns; the subject of a row comes first.
 func shownColumns(t *table.Table, spare uint8) (columns []int) {
 	for k := range t.Columns {
-		if c := &t.Columns[k]; c.Title != "" && !t.Empty(k) && (spare == 0 || c.Spare <= spare) {
+		if c := &t.Columns[k]; c.Title != "" && !t.Empty(k) && (spare == 0 || c.DropOrder <= spare) {
 			columns = append(columns, k)
 		}
 	}

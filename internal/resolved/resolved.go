@@ -109,10 +109,10 @@ type Context struct {
 
 // Options select events and their data.
 type Options struct {
-	Kinds    []Kind                                  // nil: all
-	Selected func(*timeline.Item) bool               // nil: everything
-	Contexts func(ordinal uint64) ([]Context, error) // contexts of slices and instants; nil: rows have none
-	NoPlaces bool                                    // omit the positions of events in the input
+	Kinds       []Kind                                  // nil: all
+	Selected    func(*timeline.Item) bool               // nil: everything
+	Contexts    func(ordinal uint64) ([]Context, error) // contexts of slices and instants; nil: rows have none
+	NoPositions bool                                    // omit the positions of events in the input
 }
 
 // Reader returns the rows of a timeline. It caches the data of the ends of slices for the next walk. It is not safe for
@@ -206,7 +206,7 @@ func (w *walk) attach(row *Row) (err error) {
 			return err
 		}
 	}
-	if w.opts.NoPlaces {
+	if w.opts.NoPositions {
 		row.Item.Event, row.Item.Offset = 0, -1
 	}
 	row.setFlows(row.Item.Flows)

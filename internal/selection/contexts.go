@@ -121,7 +121,7 @@ func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset[at
 		for set := range r.Sets.Lists.Len() {
 			for _, id := range r.Sets.Lists.At(uint32(set)) {
 				m := &r.Sets.Members[id]
-				if !types.Have(m) {
+				if !types.Contains(m) {
 					continue
 				}
 				labels := labelsOf(r, &types, m)

@@ -185,11 +185,11 @@ func (s *Selection) Item(it *timeline.Item) bool {
 	if it.Kind == timeline.ItemBegin {
 		dur = it.Dur
 	}
-	return s.Overlaps(it.TS, dur) && s.What(it)
+	return s.Overlaps(it.TS, dur) && s.MatchesAnyTime(it)
 }
 
-// What reports whether an event is selected, ignoring its time.
-func (s *Selection) What(it *timeline.Item) bool {
+// MatchesAnyTime reports whether an event is selected, ignoring its time.
+func (s *Selection) MatchesAnyTime(it *timeline.Item) bool {
 	return s == nil || s.Track(it.Track) && s.hasName(it) && s.hasCategory(it) && s.hasContext(it.Ordinal)
 }
 
@@ -198,8 +198,8 @@ func (s *Selection) Named(name string) bool {
 	return s != nil && s.names != nil && s.names.matches(name)
 }
 
-// Unnamed reports whether events without name, category and context are selected, if their track and time are.
-func (s *Selection) Unnamed() bool {
+// SelectsUnnamed reports whether events without name, category and context are selected, if their track and time are.
+func (s *Selection) SelectsUnnamed() bool {
 	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil
 }
 
@@ -223,11 +223,11 @@ func (s *Selection) Head(o *timeline.Head) bool {
 
 // Walk is Walk of the timeline for selected items. The end of a slice is selected with its start.
 func (s *Selection) Walk(ctx context.Context, tl *timeline.Timeline, fn func(*timeline.Item) error) error {
-	return tl.Walk(ctx, s.Pass(tl, fn))
+	return tl.Walk(ctx, s.Filtered(tl, fn))
 }
 
-// Pass returns a callback for Walk of the timeline that calls fn for selected items.
-func (s *Selection) Pass(tl *timeline.Timeline, fn func(*timeline.Item) error) func(*timeline.Item) error {
+// Filtered returns a callback for Walk of the timeline that calls fn for selected items.
+func (s *Selection) Filtered(tl *timeline.Timeline, fn func(*timeline.Item) error) func(*timeline.Item) error {
 	if s == nil {
 		return fn
 	}

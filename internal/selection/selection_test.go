@@ -218,7 +218,7 @@ func TestClip(t *testing.T) {
 		}
 	}
 	var whole *selection.Selection
-	if from, to := whole.Window(); from != math.MinInt64 || to != math.MaxInt64 || !whole.Track(5) || !whole.Unnamed() || !whole.Overlaps(5, 0) {
+	if from, to := whole.Window(); from != math.MinInt64 || to != math.MaxInt64 || !whole.Track(5) || !whole.SelectsUnnamed() || !whole.Overlaps(5, 0) {
 		t.Error("no selection is not the whole trace")
 	}
 }

@@ -91,7 +91,7 @@ func (o *Order) Apply(t *Table) {
 			t.Title = t.Title[:i] + ", by " + name
 		}
 	}
-	if o.Sort != "" || !t.Whole {
+	if o.Sort != "" || !t.IgnoresLimit {
 		t.limit(o.Rows)
 	}
 	t.selectColumns(o.Columns)
@@ -108,7 +108,7 @@ func (t *Table) limit(rows int) {
 		})
 	}
 	if len(t.Rows) < all {
-		t.Notes = append([]string{fmt.Sprintf("%s of %s %s; --limit 0 shows all", Thousands(len(t.Rows)), Thousands(all), cmp.Or(t.What, "rows"))}, t.Notes...)
+		t.Notes = append([]string{fmt.Sprintf("%s of %s %s; --limit 0 shows all", Thousands(len(t.Rows)), Thousands(all), cmp.Or(t.RowNoun, "rows"))}, t.Notes...)
 	}
 }
 

@@ -117,15 +117,15 @@ func (t *Table) columnWidth(i int) int {
 // mayDrop reports whether a column may be dropped: it was not requested, does not name rows, and is not the one by which the
 // table is sorted.
 func (t *Table) mayDrop(i int) bool {
-	first := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Title != "" && c.Kind == TextKind && c.Spare == 0 })
+	first := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Title != "" && c.Kind == TextKind && c.DropOrder == 0 })
 	return !t.chosen && t.Columns[i].Title != "" && i != first && !t.Columns[i].named(t.Key)
 }
 
-// mostDispensable returns the index of the column with the highest Spare; -1 if there is none.
+// mostDispensable returns the index of the column with the highest DropOrder; -1 if there is none.
 func (t *Table) mostDispensable() int {
 	most := -1
 	for i, c := range t.Columns {
-		if t.mayDrop(i) && c.Spare > 0 && (most < 0 || c.Spare > t.Columns[most].Spare) {
+		if t.mayDrop(i) && c.DropOrder > 0 && (most < 0 || c.DropOrder > t.Columns[most].DropOrder) {
 			most = i
 		}
 	}

@@ -388,12 +388,12 @@ func (f *Fold) List(name string) *Totals {
 	return nil
 }
 
-// Says returns the summary of all lists, as the end of a line; "" if there is none.
-func (f *Fold) Says() (text string) {
+// Summary returns the summary of all lists, as the end of a line; "" if there is none.
+func (f *Fold) Summary() (text string) {
 	rows := 0
 	for _, t := range f.tables {
 		if rows += len(t.groups); t.form.Folding == Listed && f.Files > 0 {
-			text += "; " + t.form.Says(&t.totals)
+			text += "; " + t.form.Summary(&t.totals)
 		}
 	}
 	if rows == 0 && text == "" {
@@ -403,7 +403,7 @@ func (f *Fold) Says() (text string) {
 }
 
 // fileColumn is a column of file paths; text has only their last element.
-func fileColumn[T any](key, title string, of func(*T) string) Of[T] {
+func fileColumn[T any](key, title string, of func(*T) string) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
 		return Cell{Text: of(row), Short: Elide(filepath.Base(of(row)), nameWidth)}
 	})
@@ -414,9 +414,9 @@ func (t *folded) listed() *Table {
 	form := t.form
 	form.All = 0
 	if n := len(t.rows); int64(n) < t.totals.Count {
-		form.Notes = []string{fmt.Sprintf("the %s %s of %s %s", Thousands(n), form.Worst, Thousands(t.totals.Count), form.What)}
+		form.Notes = []string{fmt.Sprintf("the %s %s of %s %s", Thousands(n), form.Worst, Thousands(t.totals.Count), form.RowNoun)}
 	}
-	columns := []Of[listedRow]{fileColumn("file", "file", func(r *listedRow) string { return r.file })}
+	columns := []TypedColumn[listedRow]{fileColumn("file", "file", func(r *listedRow) string { return r.file })}
 	for k, c := range form.Columns {
 		columns = append(columns, Cells(c, func(r *listedRow) Cell { return r.cells[k] }))
 	}
@@ -430,8 +430,8 @@ func (t *folded) listed() *Table {
 // grouped returns the table of groups.
 func (f *Fold) grouped(t *folded) *Table {
 	form := t.form
-	form.All, form.Whole, form.Nested, form.Key = 0, false, false, ""
-	var names, numbers, shares []Of[*group]
+	form.All, form.IgnoresLimit, form.Nested, form.Key = 0, false, false, ""
+	var names, numbers, shares []TypedColumn[*group]
 	for k, c := range form.Columns {
 		column := Cells(c, func(g **group) Cell { return (*g).cells[k] })
 		column.Column.Fixed = false
@@ -443,10 +443,10 @@ func (f *Fold) grouped(t *folded) *Table {
 			continue
 		case Main:
 			form.Key = c.Key
-			shares = []Of[*group]{
+			shares = []TypedColumn[*group]{
 				Portions("mean_share_ppb", "share a file", func(g **group) int64 { return (*g).shares / int64(max(f.Files, 1)) }),
-				Portions("max_share_ppb", "largest", func(g **group) int64 { return (*g).maxShare }).Spare(2),
-				fileColumn("max_share_in", "in", func(g **group) string { return (*g).maxIn }).Spare(2),
+				Portions("max_share_ppb", "largest", func(g **group) int64 { return (*g).maxShare }).DropOrder(2),
+				fileColumn("max_share_in", "in", func(g **group) string { return (*g).maxIn }).DropOrder(2),
 			}
 		}
 		numbers = append(numbers, column)
@@ -462,14 +462,14 @@ func (f *Fold) grouped(t *folded) *Table {
 }
 
 // percentiles returns the columns with percentiles.
-func (f Folding) percentiles() []Of[*group] {
+func (f Folding) percentiles() []TypedColumn[*group] {
 	if f < Ranked {
 		return nil
 	}
-	column := func(key, title string, spare uint8, of func(*ranks) int64) Of[*group] {
-		return Times(key, title, func(g **group) timeline.Nanos { return timeline.Nanos(of(&(*g).ranks)) }).Spare(spare)
+	column := func(key, title string, spare uint8, of func(*ranks) int64) TypedColumn[*group] {
+		return Times(key, title, func(g **group) timeline.Nanos { return timeline.Nanos(of(&(*g).ranks)) }).DropOrder(spare)
 	}
-	return []Of[*group]{
+	return []TypedColumn[*group]{
 		column("p50_ns", "p50 ms", 5, func(r *ranks) int64 { return r.p50 }), column("p75_ns", "p75 ms", 7, func(r *ranks) int64 { return r.p75 }),
 		column("p95_ns", "p95 ms", 4, func(r *ranks) int64 { return r.p95 }), column("p99_ns", "p99 ms", 6, func(r *ranks) int64 { return r.p99 }),
 		column("max_ns", "max ms", 4, func(r *ranks) int64 { return r.max }),

@@ -20,13 +20,13 @@ type foldRow struct {
 // foldReport is a report on one file with a table; all is the total time of the file, 0: its rows' total.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
-		Name: "t", What: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",
-		Says: func(t *Totals) string { return fmt.Sprintf("%d rows, %d more", t.Count, t.Uncounted) },
+		Name: "t", RowNoun: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",
+		Summary: func(t *Totals) string { return fmt.Sprintf("%d rows, %d more", t.Count, t.Uncounted) },
 	}, rows,
-		Texts("name", "name", func(r *foldRow) string { return r.Name }).Is(Group),
-		Texts("place", "place", func(r *foldRow) string { return r.place }).Is(Group),
-		Counts("count", "count", func(r *foldRow) int64 { return r.count }).Is(Sum),
-		Times("self_ns", "self ms", func(r *foldRow) timeline.Nanos { return r.self }).Is(Main),
+		Texts("name", "name", func(r *foldRow) string { return r.Name }).WithRole(Group),
+		Texts("place", "place", func(r *foldRow) string { return r.place }).WithRole(Group),
+		Counts("count", "count", func(r *foldRow) int64 { return r.count }).WithRole(Sum),
+		Times("self_ns", "self ms", func(r *foldRow) timeline.Nanos { return r.self }).WithRole(Main),
 		Texts("other", "other", func(*foldRow) string { return "of one file" }),
 	)}}}}
 }
@@ -149,7 +149,7 @@ func TestFoldList(t *testing.T) {
 	if sums := f.List("t"); sums.Count != 2*maxListed || sums.Recordings != 4 || sums.Uncounted != 10 || sums.Blocking != 100 || sums.Omitted["move"] != 6 {
 		t.Errorf("%+v", sums)
 	}
-	if text := f.Says(); text != "; 8192 rows, 10 more" {
+	if text := f.Summary(); text != "; 8192 rows, 10 more" {
 		t.Error(text)
 	}
 	list := f.Tables()[0]

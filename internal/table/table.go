@@ -18,24 +18,24 @@ import (
 
 // Table is a table of a report.
 type Table struct {
-	Name   string // value of --table
-	Title  string // in text
-	Key    string // key of the column by which it is sorted
-	Main   bool   // the default table of CSV, instead of the first one
-	Hidden bool   // only in text if requested by name
-	Whole  bool   // ignores the limit of rows, unless --sort is used
-	Flush  bool   // has no margin in text
-	What   string // plural noun for rows; "": rows
-	Nested bool   // its rows are part of another table's rows in JSON
-	All    int    // number of rows, if Rows is truncated
-	Notes  []string
+	Name         string // value of --table
+	Title        string // in text
+	Key          string // key of the column by which it is sorted
+	Main         bool   // the default table of CSV, instead of the first one
+	Hidden       bool   // only in text if requested by name
+	IgnoresLimit bool   // ignores the limit of rows, unless --sort is used
+	Flush        bool   // has no margin in text
+	RowNoun      string // plural noun for rows; "": rows
+	Nested       bool   // its rows are part of another table's rows in JSON
+	All          int    // number of rows, if Rows is truncated
+	Notes        []string
 
 	// The following are for reports on many files.
 	Folding Folding
 	Total   int64                // total of the Main column in the file; 0: the sum of the rows
 	Start   timeline.Nanos       // start of the trace, for Listed rows
 	Totals  Totals               // of a Listed table of the file
-	Says    func(*Totals) string // the first line about a Listed table
+	Summary func(*Totals) string // the first line about a Listed table
 	Worst   string               // adjective for the rows of a Listed table, such as longest
 
 	Columns []Column
@@ -67,7 +67,7 @@ func (r *Row) Cells() []Cell {
 type Column struct {
 	Key, Title string
 	Kind       Kind
-	Spare      uint8  // narrow terminals drop columns with the highest number first; 0: never
+	DropOrder  uint8  // narrow terminals drop columns with the highest number first; 0: never
 	Moment     bool   // texts are times of the trace, and sorted as such
 	Whole      bool   // texts are never shortened, because they are words or numbers
 	Fixed      bool   // identifies the row, and stays when columns are selected
@@ -163,14 +163,14 @@ func Moment(at, start timeline.Nanos) Cell {
 	return Cell{Text: strconv.FormatInt(int64(at), 10), Short: MomentText(at - start), Number: int64(at)}
 }
 
-// Of is a column of a table with rows of type T.
-type Of[T any] struct {
+// TypedColumn is a column of a table with rows of type T.
+type TypedColumn[T any] struct {
 	Column
 	Cell func(*T) Cell
 }
 
 // New makes a table from a list of values. The JSON form of a row is its value's.
-func New[T any](t Table, list []T, columns ...Of[T]) *Table {
+func New[T any](t Table, list []T, columns ...TypedColumn[T]) *Table {
 	t.Columns = make([]Column, len(columns))
 	for k := range columns {
 		t.Columns[k] = columns[k].Column
@@ -189,50 +189,50 @@ func New[T any](t Table, list []T, columns ...Of[T]) *Table {
 }
 
 // Cells is a column with any properties.
-func Cells[T any](c Column, cell func(*T) Cell) Of[T] { return Of[T]{c, cell} }
+func Cells[T any](c Column, cell func(*T) Cell) TypedColumn[T] { return TypedColumn[T]{c, cell} }
 
 // Texts is a column of texts.
-func Texts[T any](key, title string, of func(*T) string) Of[T] {
+func Texts[T any](key, title string, of func(*T) string) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell { return Text(of(row)) })
 }
 
 // Names is a column of names, see Name.
-func Names[T any](key, title string, width int, of func(*T) string) Of[T] {
+func Names[T any](key, title string, width int, of func(*T) string) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell { return Name(of(row), width) })
 }
 
 // Moments is a column of times of a trace, see Moment.
-func Moments[T any](key, title string, start timeline.Nanos, of func(*T) timeline.Nanos) Of[T] {
+func Moments[T any](key, title string, start timeline.Nanos, of func(*T) timeline.Nanos) TypedColumn[T] {
 	return MomentCells(key, title, func(row *T) Cell { return Moment(of(row), start) })
 }
 
 // MomentCells is a column of cells made by Moment.
-func MomentCells[T any](key, title string, cell func(*T) Cell) Of[T] {
+func MomentCells[T any](key, title string, cell func(*T) Cell) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Moment: true, Whole: true}, cell)
 }
 
 // Counts is a column of numbers.
-func Counts[T any, N Integer](key, title string, of func(*T) N) Of[T] {
+func Counts[T any, N Integer](key, title string, of func(*T) N) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: CountKind}, func(row *T) Cell { return Number(of(row)) })
 }
 
 // Times is a column of lengths of time.
-func Times[T any](key, title string, of func(*T) timeline.Nanos) Of[T] {
+func Times[T any](key, title string, of func(*T) timeline.Nanos) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: TimeKind}, func(row *T) Cell { return Number(of(row)) })
 }
 
 // OptionalTimes is a column of lengths of time that may be unknown.
-func OptionalTimes[T any](key, title string, of func(*T) *timeline.Nanos) Of[T] {
+func OptionalTimes[T any](key, title string, of func(*T) *timeline.Nanos) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: TimeKind}, func(row *T) Cell { return Optional(of(row)) })
 }
 
 // CountedTimes is a column of times with their numbers of samples.
-func CountedTimes[T any](key, countKey, title string, of func(*T) (timeline.Nanos, int64)) Of[T] {
+func CountedTimes[T any](key, countKey, title string, of func(*T) (timeline.Nanos, int64)) TypedColumn[T] {
 	return Cells(Column{Key: key, CountKey: countKey, Title: title, Kind: TimeKind}, func(row *T) Cell { return Counted(of(row)) })
 }
 
 // Nested is a column of texts that are indented by their depth in a tree.
-func Nested[T any](key, title string, width int, of func(*T) (text string, depth int)) Of[T] {
+func Nested[T any](key, title string, width int, of func(*T) (text string, depth int)) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
 		text, depth := of(row)
 		return Cell{Text: text, Short: strings.Repeat(" ", depth) + Elide(text, width)}
@@ -240,34 +240,34 @@ func Nested[T any](key, title string, width int, of func(*T) (text string, depth
 }
 
 // Shares is a column of percentages, in text and HTML only.
-func Shares[T any](title string, of func(*T) (part, all timeline.Nanos)) Of[T] {
+func Shares[T any](title string, of func(*T) (part, all timeline.Nanos)) TypedColumn[T] {
 	return Cells(Column{Title: title, Kind: ShareKind}, func(row *T) Cell { return Share(of(row)) })
 }
 
 // Portions is a column of billionths.
-func Portions[T any](key, title string, of func(*T) int64) Of[T] {
+func Portions[T any](key, title string, of func(*T) int64) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: PortionKind}, func(row *T) Cell { return Number(of(row)) })
 }
 
 // Flags is a column of yes and no.
-func Flags[T any](key, title string, of func(*T) bool) Of[T] {
+func Flags[T any](key, title string, of func(*T) bool) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: FlagKind}, func(row *T) Cell { return Flag(of(row)) })
 }
 
-// Spare sets Column.Spare.
-func (c Of[T]) Spare(n uint8) Of[T] {
-	c.Column.Spare = n
+// DropOrder sets Column.DropOrder.
+func (c TypedColumn[T]) DropOrder(n uint8) TypedColumn[T] {
+	c.Column.DropOrder = n
 	return c
 }
 
 // Words sets Column.Whole.
-func (c Of[T]) Words() Of[T] {
+func (c TypedColumn[T]) Words() TypedColumn[T] {
 	c.Whole = true
 	return c
 }
 
 // Noted adds notes to the texts of the column; "": none.
-func (c Of[T]) Noted(note func(text string) string) Of[T] {
+func (c TypedColumn[T]) Noted(note func(text string) string) TypedColumn[T] {
 	cell := c.Cell
 	c.Cell = func(row *T) Cell {
 		v := cell(row)
@@ -278,7 +278,7 @@ func (c Of[T]) Noted(note func(text string) string) Of[T] {
 }
 
 // Only hides the column in text and HTML unless a condition holds.
-func (c Of[T]) Only(condition bool) Of[T] {
+func (c TypedColumn[T]) Only(condition bool) TypedColumn[T] {
 	if !condition {
 		c.Title = ""
 	}
@@ -286,31 +286,31 @@ func (c Of[T]) Only(condition bool) Of[T] {
 }
 
 // IfAny sets Column.IfAny.
-func (c Of[T]) IfAny() Of[T] {
+func (c TypedColumn[T]) IfAny() TypedColumn[T] {
 	c.Column.IfAny = true
 	return c
 }
 
 // Over sets Column.Over.
-func (c Of[T]) Over(n timeline.Nanos) Of[T] {
+func (c TypedColumn[T]) Over(n timeline.Nanos) TypedColumn[T] {
 	c.Column.Over = int64(n)
 	return c
 }
 
 // Fixed sets Column.Fixed.
-func (c Of[T]) Fixed() Of[T] {
+func (c TypedColumn[T]) Fixed() TypedColumn[T] {
 	c.Column.Fixed = true
 	return c
 }
 
-// Is sets Column.Role.
-func (c Of[T]) Is(role Role) Of[T] {
+// WithRole sets Column.Role.
+func (c TypedColumn[T]) WithRole(role Role) TypedColumn[T] {
 	c.Role = role
 	return c
 }
 
 // OnlyPage sets Column.Page.
-func (c Of[T]) OnlyPage() Of[T] {
+func (c TypedColumn[T]) OnlyPage() TypedColumn[T] {
 	c.Page = true
 	return c
 }

@@ -23,9 +23,9 @@ type row struct {
 func newTable(list ...row) *Table {
 	return New(Table{Name: "rows", Title: "Functions, by self time", Key: "ms_ns"}, list,
 		Texts("name", "function", func(r *row) string { return r.Name }),
-		Counts("n", "samples", func(r *row) int { return r.N }).Spare(1),
+		Counts("n", "samples", func(r *row) int { return r.N }).DropOrder(1),
 		Times("ms_ns", "self ms", func(r *row) timeline.Nanos { return r.Time }),
-		OptionalTimes("p50_ns", "p50 ms", func(r *row) *timeline.Nanos { return r.P50 }).Spare(2).IfAny(),
+		OptionalTimes("p50_ns", "p50 ms", func(r *row) *timeline.Nanos { return r.P50 }).DropOrder(2).IfAny(),
 		Texts("where", "where", func(r *row) string { return r.Where }),
 	)
 }

@@ -140,11 +140,11 @@ func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = 
 // value of an array replaces the one before.
 const maxArrayArgs = 64 << 20
 
-// Cut returns the number of array values omitted since Reset.
-func (e *ArgsEncoder) Cut() int { return e.omitted }
+// Omitted returns the number of array values omitted since Reset.
+func (e *ArgsEncoder) Omitted() int { return e.omitted }
 
-// CountCut counts omitted array values as a problem, once. Builder.Add calls it for its own encoder.
-func (e *ArgsEncoder) CountCut(log *problem.Log, at problem.Position) {
+// CountOmitted counts omitted array values as a problem, once. Builder.Add calls it for its own encoder.
+func (e *ArgsEncoder) CountOmitted(log *problem.Log, at problem.Position) {
 	if e.omitted > 0 {
 		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.omitted))
 		e.omitted = 0

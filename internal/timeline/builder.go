@@ -51,7 +51,7 @@ type Builder struct {
 	scratch  []byte // scratch for a payload
 	runs     *runs  // nil until something is spilled
 	limit    int64
-	reserved *int64 // part of limit, see SetAside
+	reserved *int64 // part of limit, see ReserveMemory
 
 	pictured []byte // scratch for arguments with a picture
 	derived  bool   // added events are derived from records of a timeline, see Timeline.Extend
@@ -268,7 +268,7 @@ func (b *Builder) Add(ev *Event) error {
 		b.anySample = b.anySample || ev.Kind == Sample
 		r.setValue(ev.Value, ev.CPU)
 	}
-	b.args.CountCut(b.opts.Problems, problem.Position{Event: int64(ev.Event), Offset: ev.Offset})
+	b.args.CountOmitted(b.opts.Problems, problem.Position{Event: int64(ev.Event), Offset: ev.Offset})
 	var p payload
 	b.internTexts(ev, r, &p)
 	p.args = ev.Args
@@ -453,9 +453,9 @@ func (b *Builder) added() error {
 	return b.spill()
 }
 
-// SetAside sets how much of the budget readers into the Builder use themselves, in bytes. It reduces the memory for records, at
+// ReserveMemory sets how much of the budget readers into the Builder use themselves, in bytes. It reduces the memory for records, at
 // most by half.
-func (b *Builder) SetAside(bytes int64) { *b.reserved = min(max(bytes, 0), b.limit/2) }
+func (b *Builder) ReserveMemory(bytes int64) { *b.reserved = min(max(bytes, 0), b.limit/2) }
 
 // spill writes the records and samples in memory to disk, as one sorted run of each.
 func (b *Builder) spill() error {
@@ -485,9 +485,9 @@ func (b *Builder) spill() error {
 // larger share for smaller runs.
 const collectAfter = 64 << 20
 
-// MakeRoom frees the memory of what was added before other work needs it, if a run is on disk already: Finish would write the
+// FreeMemory frees the memory of what was added before other work needs it, if a run is on disk already: Finish would write the
 // rest to disk anyway.
-func (b *Builder) MakeRoom() error {
+func (b *Builder) FreeMemory() error {
 	if b.runs == nil {
 		return nil
 	}

@@ -146,9 +146,9 @@ func (id InputID) Title(name, kind string) string {
 	return name + " [" + number + "]"
 }
 
-// WriteAs requests the number that stands in the output for an id that Perfetto cannot represent, as recorded in a trace written
+// RequestNumber requests the number that stands in the output for an id that Perfetto cannot represent, as recorded in a trace written
 // by weft. It has no effect if the number is used.
-func (b *Builder) WriteAs(id TrackID, number int64) {
+func (b *Builder) RequestNumber(id TrackID, number int64) {
 	switch t := b.table; {
 	case number <= 0:
 	case t.tracks[id].kind == ProcessTrack && number <= math.MaxInt32:

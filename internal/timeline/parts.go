@@ -86,9 +86,9 @@ func (b *Builder) SetInput(id TrackID, input string) {
 	}
 }
 
-// MakeUpFrom sets the multiple of ten million that is added to allocated ids of a process and its threads, unless such an id is used.
+// SetAssignedBase sets the multiple of ten million that is added to allocated ids of a process and its threads, unless such an id is used.
 // Multiples that are too high for Perfetto are ignored.
-func (b *Builder) MakeUpFrom(id TrackID, multiple int64) {
+func (b *Builder) SetAssignedBase(id TrackID, multiple int64) {
 	if multiple > 0 && multiple <= math.MaxInt32/madeUp {
 		b.table.process(id).madeUp = multiple
 	}

@@ -14,18 +14,18 @@ const (
 // resident counts memory that cannot be spilled while an input is read: what records refer to, and the state of readers. It is
 // limited to the budget, or to DefaultMemory if that is more.
 type resident struct {
-	room   collections.Room
+	room   collections.MemoryLimit
 	full   error // set once the limit is exceeded
 	onFull func(error)
 }
 
 func newResident(memory int64) resident {
-	return resident{room: collections.Room{What: "tracks, and the state of packet sequences, are held in memory", Limit: max(memory, DefaultMemory)}}
+	return resident{room: collections.MemoryLimit{What: "tracks, and the state of packet sequences, are held in memory", Limit: max(memory, DefaultMemory)}}
 }
 
 // hold adds n bytes, or subtracts them if n is negative.
 func (m *resident) hold(n int) {
-	if err := m.room.Take(int64(n)); err != nil && m.full == nil {
+	if err := m.room.Add(int64(n)); err != nil && m.full == nil {
 		if m.full = err; m.onFull != nil {
 			m.onFull(err)
 		}
@@ -36,7 +36,7 @@ func (m *resident) hold(n int) {
 // an error.
 func (b *Builder) Hold(n int) { b.table.hold(n) }
 
-// Full returns a *collections.RoomError once memory that cannot be spilled exceeds its limit; readers then stop.
+// Full returns a *collections.MemoryLimitError once memory that cannot be spilled exceeds its limit; readers then stop.
 func (b *Builder) Full() error { return b.table.full }
 
 // WhenFull sets a function to call when Full starts to return an error, because readers add thousands of tracks between two

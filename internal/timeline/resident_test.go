@@ -40,7 +40,7 @@ func TestResidentMemoryLimit(t *testing.T) {
 		for ; n < most && b.Full() == nil; n++ {
 			add(b, n)
 		}
-		var full *collections.RoomError
+		var full *collections.MemoryLimitError
 		if err := b.Full(); !errors.As(err, &full) || reported != 1 {
 			t.Errorf("%s: %v after %d, reported %d times", name, err, n, reported)
 		}
@@ -84,8 +84,8 @@ func TestArraysThatDoNotEnd(t *testing.T) {
 	e.EndArray()
 	e.Key([]byte("after"))
 	e.Int(7)
-	if len(e.Args()) > maxArrayArgs+100 || e.Cut() == 0 {
-		t.Errorf("%d bytes, %d left out", len(e.Args()), e.Cut())
+	if len(e.Args()) > maxArrayArgs+100 || e.Omitted() == 0 {
+		t.Errorf("%d bytes, %d left out", len(e.Args()), e.Omitted())
 	}
 	track := b.Child(0, "t")
 	for i := range 2 {

@@ -93,8 +93,10 @@ func (t *Timeline) Close() error {
 // TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
 func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
 
-// SeeTime includes the time of an overlay's event in TimeUnit.
-func (t *Timeline) SeeTime(ts Nanos) { t.fractions.times = t.fractions.times || ts%Microsecond != 0 }
+// ExtendTimeUnit includes the time of an overlay's event in TimeUnit.
+func (t *Timeline) ExtendTimeUnit(ts Nanos) {
+	t.fractions.times = t.fractions.times || ts%Microsecond != 0
+}
 
 // ThreadTimeUnit is TimeUnit for the CPU times of threads.
 func (t *Timeline) ThreadTimeUnit() Nanos { return unit(t.fractions.threadTimes) }

@@ -149,7 +149,7 @@ type process struct {
 	recorded    int64      // the number in its recording, if renumbered
 	moved       Nanos      // offset of its events from the recording
 	input       string     // the first of several inputs with the process
-	madeUp      int64      // first multiple of madeUp for allocated ids, see MakeUpFrom; 0: 1
+	madeUp      int64      // first multiple of madeUp for allocated ids, see SetAssignedBase; 0: 1
 	displayName string     // display name, if not name, see ShowProcess
 
 	renumbered bool // another recording has a process of its original number
@@ -327,8 +327,8 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	return id
 }
 
-// NoteProcess sets the first position of a process in the input, for messages about its id. Only the first call has an effect.
-func (b *Builder) NoteProcess(process TrackID, at problem.Position) {
+// SetProcessPosition sets the first position of a process in the input, for messages about its id. Only the first call has an effect.
+func (b *Builder) SetProcessPosition(process TrackID, at problem.Position) {
 	if p := b.table.process(process); !p.noted {
 		p.first, p.noted = at, true
 	}

@@ -124,8 +124,8 @@ func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	}
 }
 
-// Show records that an event is shown on a track that may have no others, and on which lane: the Fallback of a FlowStep.
-func (t *Timeline) Show(id TrackID, lane uint32) {
+// MarkUsed records that an event is shown on a track that may have no others, and on which lane: the Fallback of a FlowStep.
+func (t *Timeline) MarkUsed(id TrackID, lane uint32) {
 	t.table.use(id)
 	if lane > 0 {
 		t.table.useLane(id, lane)
@@ -275,8 +275,8 @@ func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	}
 }
 
-// Apart calls fn, which may walk the nested timeline, with a copy of the log of problems: what fn finds is not in the original log.
-func (t *Timeline) Apart(fn func() error) error {
+// WithOwnProblems calls fn, which may walk the nested timeline, with a copy of the log of problems: what fn finds is not in the original log.
+func (t *Timeline) WithOwnProblems(fn func() error) error {
 	known := t.opts.Problems
 	t.opts.Problems = known.Clone()
 	defer func() {

@@ -148,7 +148,7 @@ type End struct {
 	Killed      bool     // the tracer did not end in time, or Kill was called
 	CopyErr     error    // error reading the records
 	Size        int64    // size of all lines, in bytes
-	Said        []string // the last lines on standard error, of the tracer and the command that it ran
+	StderrLines []string // the last lines on standard error, of the tracer and the command that it ran
 }
 
 // Wait waits for the end of the tracer, and interrupts it if not all its lines were read.
@@ -162,7 +162,7 @@ func (r *Recording) Wait() *End {
 	}
 	r.stderrMu.Lock()
 	defer r.stderrMu.Unlock()
-	return &End{Err: r.err, Interrupted: isClosed(r.interrupted), Killed: r.killed, CopyErr: r.copyErr, Size: r.size, Said: slices.Clone(r.stderrLines)}
+	return &End{Err: r.err, Interrupted: isClosed(r.interrupted), Killed: r.killed, CopyErr: r.copyErr, Size: r.size, StderrLines: slices.Clone(r.stderrLines)}
 }
 
 func isClosed(c chan struct{}) bool {

@@ -85,7 +85,7 @@ sleep 0.2; printf 'c\n' >&3; printf 'Lost 2 events' >&2`, &Options{})
 	if want := []string{"", "Lost 12 events", "Lost 2 events", "a", "bc", "dtrace: 3 drops on CPU 0"}; !slices.Equal(lines, want) {
 		t.Errorf("lines %q; want %q in some order", lines, want)
 	}
-	if end.Err != nil || end.Interrupted || end.Killed || !slices.Equal(end.Said, []string{"hello"}) || said.String() != "hello\n" {
+	if end.Err != nil || end.Interrupted || end.Killed || !slices.Equal(end.StderrLines, []string{"hello"}) || said.String() != "hello\n" {
 		t.Errorf("end %+v, passed on %q", end, said)
 	}
 }
@@ -106,7 +106,7 @@ func TestTracerThatFails(t *testing.T) {
 		t.Errorf("lines %q", got)
 	}
 	end := r.Wait()
-	if end.Err == nil || end.Err.Error() != "exit status 3" || !slices.Equal(end.Said, []string{"ERROR: bad"}) {
+	if end.Err == nil || end.Err.Error() != "exit status 3" || !slices.Equal(end.StderrLines, []string{"ERROR: bad"}) {
 		t.Errorf("end %+v", end)
 	}
 }

@@ -96,11 +96,11 @@ func (m memoryReader) Read(p []byte) (int, error) {
 	return m.r.Read(p)
 }
 
-// Strict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by
+// OpenStrict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by
 // content and may be nested. A zip archive must contain one file; it is copied to a temporary file in tempDir ("":
 // os.TempDir), which Close removes. Reads fail when ctx is done, and after the readable part of a truncated or damaged
 // container.
-func Strict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
+func OpenStrict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
 	s, err := Open(ctx, src, tempDir)
 	if err != nil {
 		return nil, err

@@ -144,7 +144,7 @@ func TestContainersRefuse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := Strict(t.Context(), bytes.NewReader(test.input), dir)
+			s, err := OpenStrict(t.Context(), bytes.NewReader(test.input), dir)
 			if err == nil {
 				_, err = io.ReadAll(s)
 				s.Close()

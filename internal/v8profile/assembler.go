@@ -50,7 +50,7 @@ type Assembler struct {
 	order []*partialProfile // by first event
 	scan  jsonscan.Scanner
 	doc   *jsondoc.Reader // reads from scan
-	room  collections.Room
+	room  collections.MemoryLimit
 	full  error // set when the memory is exhausted
 
 	read, built spool // samples of the drafts and of the finished profiles
@@ -93,7 +93,7 @@ type AssemblerOptions struct {
 
 // NewAssembler returns an empty Assembler, which counts bad data in log.
 func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
-	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: collections.RoomOfProfiles(opts.Memory)}
+	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: collections.ProfileMemoryLimit(opts.Memory)}
 	a.doc = jsondoc.New(&a.scan, log)
 	each := max(opts.SampleMemory/2, 1)
 	if opts.SampleMemory == 0 {
@@ -107,7 +107,7 @@ func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 func (a *Assembler) Close() error { return errors.Join(a.read.close(), a.built.close()) }
 
 // Held returns the approximate memory of the profiles in bytes.
-func (a *Assembler) Held() int64 { return a.room.Held() + a.read.inMemory }
+func (a *Assembler) Held() int64 { return a.room.Used() + a.read.inMemory }
 
 // Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; they then lack everything that
 // followed. Other errors come from temporary files.
@@ -207,7 +207,7 @@ func (a *Assembler) profile(ev *Event, id string) *partialProfile {
 		p = &partialProfile{profileKey: key, draft: newDraft(&a.read), at: ev.At}
 		a.byKey[key] = p
 		a.order = append(a.order, p)
-		if err := a.room.Take(bytesOfDraft); a.full == nil {
+		if err := a.room.Add(bytesOfDraft); a.full == nil {
 			a.full = err
 		}
 	}

@@ -46,7 +46,7 @@ func TestSampleSize(t *testing.T) {
 	const samples = 100_000
 	var read, built spool
 	d := newDraft(&read)
-	dec := decoder{Reader: jsondoc.New(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: new(collections.Room)}
+	dec := decoder{Reader: jsondoc.New(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: new(collections.MemoryLimit)}
 	if err := dec.document(); err != nil {
 		t.Fatal(err)
 	}

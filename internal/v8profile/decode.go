@@ -17,7 +17,7 @@ type decoder struct {
 	*jsondoc.Reader
 	d *draft
 
-	room     *collections.Room
+	room     *collections.MemoryLimit
 	charged  int64 // to room, for d
 	elements int   // in all lists
 
@@ -34,7 +34,7 @@ func (r *decoder) account() error {
 		return r.d.err
 	}
 	size := r.d.bytes()
-	err := r.room.Take(size - r.charged)
+	err := r.room.Add(size - r.charged)
 	r.charged = size
 	return err
 }

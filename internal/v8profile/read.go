@@ -23,7 +23,7 @@ func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r
 // ReadWithin is Read with a memory limit in bytes; 0: no limit. A profile that needs more is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
-	profiles := collections.RoomOfProfiles(memory)
+	profiles := collections.ProfileMemoryLimit(memory)
 	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &profiles}
 	dec.Numbered = true
 	err := dec.document()

@@ -344,7 +344,7 @@ func TestMemory(t *testing.T) {
 		"ticks":     `"nodes":[{"id":1,"positionTicks":[` + repeat(100_000, func(int) string { return `{"line":1,"ticks":1}` }) + `]}]`,
 		"all small": root + `"samples":[1],"timeDeltas":[1]`,
 	} {
-		var noRoom *collections.RoomError
+		var noRoom *collections.MemoryLimitError
 		_, err := ReadWithin(strings.NewReader("{"+body+"}"), new(problem.Log), memory)
 		if errors.As(err, &noRoom) != (name != "all small") {
 			t.Errorf("file, %s: %v", name, err)

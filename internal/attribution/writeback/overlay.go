@@ -216,7 +216,7 @@ func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, t
 	}
 	tracks := make([]timeline.TrackID, a.result.Uses.Spread(times, a.result.Timeline.TimeUnit()))
 	for _, ts := range times {
-		a.result.Timeline.SeeTime(ts)
+		a.result.Timeline.ExtendTimeUnit(ts)
 	}
 	size := 0
 	enc := to.encoder()

@@ -61,8 +61,8 @@ const (
 
 // Writer writes a file. It is not safe for concurrent use.
 type Writer struct {
-	// Cut counts texts that were truncated to 64 MiB.
-	Cut uint64
+	// Truncated counts texts that were truncated to 64 MiB.
+	Truncated uint64
 
 	tl      *timeline.Timeline
 	file    *pq.GenericWriter[table]
@@ -255,7 +255,7 @@ func (w *Writer) addString(col int, text string) {
 // addJSON adds the text in w.json; if it is too long, its first part as a JSON string.
 func (w *Writer) addJSON(col int) {
 	if len(w.json) > maxText {
-		w.Cut++
+		w.Truncated++
 		w.json = jsonscan.AppendString(nil, w.json[:maxText/8]) // escapes make it up to six times as long
 	}
 	w.addText(col, w.json)
@@ -264,7 +264,7 @@ func (w *Writer) addJSON(col int) {
 // keep copies a text that must not change until the batch is written.
 func (w *Writer) keep(text []byte) []byte {
 	if len(text) > maxText {
-		w.Cut++
+		w.Truncated++
 		text = text[:maxText]
 	}
 	start := len(w.text)

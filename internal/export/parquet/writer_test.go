@@ -136,8 +136,8 @@ func TestTexts(t *testing.T) {
 	defer tr.Close()
 	var out bytes.Buffer
 	file, err := write(t, &out, timeline.Of(tr), Options{SmallGroups: true})
-	if err != nil || file.Cut != 0 {
-		t.Fatalf("%d truncated texts: %v", file.Cut, err)
+	if err != nil || file.Truncated != 0 {
+		t.Fatalf("%d truncated texts: %v", file.Truncated, err)
 	}
 	rows, groups := read(t, out.Bytes())
 	if len(rows) != 12 || groups < 2 {
@@ -156,8 +156,8 @@ func TestTexts(t *testing.T) {
 	}
 
 	file.text = file.text[:0]
-	if got := file.keep(make([]byte, maxText+1)); len(got) != maxText || file.Cut != 1 {
-		t.Errorf("%d bytes are kept, %d texts truncated", len(got), file.Cut)
+	if got := file.keep(make([]byte, maxText+1)); len(got) != maxText || file.Truncated != 1 {
+		t.Errorf("%d bytes are kept, %d texts truncated", len(got), file.Truncated)
 	}
 }
 

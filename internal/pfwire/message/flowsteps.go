@@ -4,7 +4,7 @@ import "github.com/weft-trace/weft/internal/wire"
 
 // FlowStep is the time at which a flow passes its event.
 type FlowStep struct {
-	Place int   // in flow_ids followed by terminating_flow_ids
+	Index int   // in flow_ids followed by terminating_flow_ids
 	After int64 // ns after the timestamp of the packet
 }
 

@@ -340,7 +340,7 @@ func (es *eventScanner) store(b *block, start, end int) {
 	sc := scanned{
 		start: uint32(start), end: uint32(end), seen: ev.Seen, values: uint32(b.values.Len()), deferred: ev.deferred, traced: ev.traced,
 	}
-	sc.odd = es.odd || ev.Seen == 0 || ev.Seen&instructionFields != 0 || ev.duplicates+es.BigInts+es.TooDeep+es.Enc.Duplicates()+es.Enc.Cut() > 0 ||
+	sc.odd = es.odd || ev.Seen == 0 || ev.Seen&instructionFields != 0 || ev.duplicates+es.BigInts+es.TooDeep+es.Enc.Duplicates()+es.Enc.Omitted() > 0 ||
 		es.Enc.Missed() || es.S.Notes != (jsonscan.Notes{})
 	if !sc.odd {
 		b.values.Keep(&ev.Members, b.text, es.S.Decoded())

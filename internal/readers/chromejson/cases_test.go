@@ -24,8 +24,8 @@ var suite = readertest.Suite[Options]{
 		}
 		return nil
 	},
-	Ways:   []func(*Options){window(16), window(100), window(4096), blocks(8), blocks(60), blocks(500)},
-	Raises: slices.DeleteFunc(problem.Kinds(), func(k problem.Kind) bool { return !raisedByReader(k) || largeInputs[k] }),
+	Variants: []func(*Options){window(16), window(100), window(4096), blocks(8), blocks(60), blocks(500)},
+	Raises:   slices.DeleteFunc(problem.Kinds(), func(k problem.Kind) bool { return !raisedByReader(k) || largeInputs[k] }),
 }
 
 func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }

@@ -92,7 +92,7 @@ func (rd *reader) process() timeline.TrackID {
 // newProcess returns the track of a possibly new process and records its first position.
 func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
 	process := rd.b.Process(key)
-	rd.b.NoteProcess(process, rd.position())
+	rd.b.SetProcessPosition(process, rd.position())
 	return process
 }
 

@@ -24,7 +24,7 @@ func (rd *reader) collectProfile(name string) (complete bool) {
 		ev.Args = args.text
 	}
 	complete = rd.opts.Profiles.Add(name, &ev)
-	rd.b.SetAside(rd.opts.Profiles.Held())
+	rd.b.ReserveMemory(rd.opts.Profiles.Held())
 	return complete
 }
 

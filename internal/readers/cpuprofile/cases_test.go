@@ -30,7 +30,7 @@ var suite = readertest.Suite[Options]{
 		}
 		return err
 	},
-	Ways: []func(*Options){func(*Options) {}},
+	Variants: []func(*Options){func(*Options) {}},
 }
 
 // TestCases compares the results of the profiles in testdata with the expected ones.

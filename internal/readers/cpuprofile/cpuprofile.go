@@ -60,7 +60,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	thread := opts.Thread
 	if thread == 0 {
 		process := b.Process(timeline.ProcessKey{Text: processName(p)})
-		b.NoteProcess(process, problem.Position{Event: -1, Offset: 0})
+		b.SetProcessPosition(process, problem.Position{Event: -1, Offset: 0})
 		thread = b.Thread(process, timeline.ThreadKey{Text: threadName})
 	}
 	t := &Thread{

@@ -24,7 +24,7 @@ var suite = readertest.Suite[Options]{
 		}
 		return nil
 	},
-	Ways: []func(*Options){window(16), window(100), window(4096)},
+	Variants: []func(*Options){window(16), window(100), window(4096)},
 	Raises: []problem.Kind{
 		problem.FirefoxNewerVersion, problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.ArgumentValuesSkipped, problem.MarkerFieldMismatch, problem.MarkerIncomplete, problem.MarkerOverlapMoved,

@@ -114,7 +114,7 @@ func (r *reader) count(at problem.Position) {
 		r.Log.Add(f.kind, at, f.detail)
 	}
 	r.args.Count(r.Log, at, "")
-	r.args.Enc.CountCut(r.Log, at)
+	r.args.Enc.CountOmitted(r.Log, at)
 	if r.current.zone == unzoned {
 		r.Log.Add(problem.HARTimeWithoutZone, at, "")
 	}

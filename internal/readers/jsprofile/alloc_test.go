@@ -50,7 +50,7 @@ func TestMemoryOfLists(t *testing.T) {
 		got, _ := recording.Allocated(func() {
 			_, err = parse(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: new(problem.Log), Window: 4096}, ProfileMemory: limit})
 		})
-		var full *collections.RoomError
+		var full *collections.MemoryLimitError
 		if !errors.As(err, &full) {
 			t.Errorf("%s: %v", name, err)
 		}

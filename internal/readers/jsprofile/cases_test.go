@@ -12,11 +12,11 @@ import (
 
 // suite is the cases, read through windows of all sizes.
 var suite = readertest.Suite[Options]{
-	Read:   Read,
-	Common: func(o *Options) *readers.Options { return &o.Options },
-	Option: option,
-	Ways:   []func(*Options){window(16), window(100)},
-	Raises: own(),
+	Read:     Read,
+	Common:   func(o *Options) *readers.Options { return &o.Options },
+	Option:   option,
+	Variants: []func(*Options){window(16), window(100)},
+	Raises:   own(),
 }
 
 func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }

@@ -44,7 +44,7 @@ func (w *writer) profiles(all []*profile) error {
 		process := p.process
 		if process == 0 {
 			process = w.b.Process(timeline.ProcessKey{Text: cmp.Or(p.pageOrigin(), unknownProcess)})
-			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
+			w.b.SetProcessPosition(process, problem.Position{Event: -1, Offset: p.offset})
 		}
 		name := cmp.Or(w.opts.ThreadName, DefaultThreadName)
 		if i > 0 {

@@ -86,7 +86,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
 	rd := &reader{
 		Reader: opts.Document(ctx, r), keep: opts.Args,
-		room: collections.RoomOfProfiles(opts.ProfileMemory),
+		room: collections.ProfileMemoryLimit(opts.ProfileMemory),
 	}
 	rd.Numbered = true
 	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args()}
@@ -103,7 +103,7 @@ type reader struct {
 	keep timeline.ArgFilter
 
 	profiles []*profile
-	room     collections.Room
+	room     collections.MemoryLimit
 }
 
 func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
@@ -121,7 +121,7 @@ const (
 
 // reserve accounts for more bytes of memory.
 func (r *reader) reserve(n int) error {
-	if err := r.room.Take(int64(n)); err != nil {
+	if err := r.room.Add(int64(n)); err != nil {
 		return r.Failed(err)
 	}
 	return nil

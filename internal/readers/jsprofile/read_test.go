@@ -214,7 +214,7 @@ func TestMemory(t *testing.T) {
 		if name == "members" {
 			input = strings.Replace(input, `]"m0"`, `],"m0"`, 1)
 		}
-		var noRoom *collections.RoomError
+		var noRoom *collections.MemoryLimitError
 		if _, _, err := suite.Load(t, strings.NewReader(input), Options{ProfileMemory: memory}); errors.As(err, &noRoom) != (name != "few") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -271,7 +271,7 @@ func (e *encoder) enum(key string, names []string, v uint64) {
 // duplicates counts duplicate attributes.
 func (e *encoder) duplicates() {
 	e.log.AddN(problem.AttributeDuplicate, uint64(e.Duplicates()), e.at, "")
-	e.CountCut(e.log, e.at)
+	e.CountOmitted(e.log, e.at)
 }
 
 // span returns the arguments of a span. resource is set for the first span of a resource, otherwise nil.

@@ -113,7 +113,7 @@ func TestCollectorRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packed.Close()
-	in, err := unpack.Strict(t.Context(), packed, t.TempDir())
+	in, err := unpack.OpenStrict(t.Context(), packed, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func (hs *hosts) process(h *head) timeline.TrackID {
 		process = hs.find(&hs.identities[h.resource])
 		hs.processes[h.resource] = process
 	}
-	hs.b.NoteProcess(process, at(h.offset))
+	hs.b.SetProcessPosition(process, at(h.offset))
 	return process
 }
 

@@ -285,10 +285,10 @@ func (r *reader) addFlows() error {
 	}
 	for _, s := range r.flowSteps(len(flows), len(terminating)) {
 		role, id := timeline.FlowContinue, uint64(0)
-		if s.Place < len(flows) {
-			id = flows[s.Place]
+		if s.Index < len(flows) {
+			id = flows[s.Index]
 		} else {
-			role, id = timeline.FlowEnd, terminating[s.Place-len(flows)]
+			role, id = timeline.FlowEnd, terminating[s.Index-len(flows)]
 		}
 		if err := r.addFlow(timeline.FlowNative, role, id, timeline.Nanos(s.After)); err != nil {
 			return err
@@ -311,10 +311,10 @@ func (r *reader) flowSteps(continuing, ending int) []message.FlowStep {
 	}
 	r.flowOrder = r.flowOrder[:0]
 	for i := range ending {
-		r.flowOrder = append(r.flowOrder, message.FlowStep{Place: continuing + i})
+		r.flowOrder = append(r.flowOrder, message.FlowStep{Index: continuing + i})
 	}
 	for i := range continuing {
-		r.flowOrder = append(r.flowOrder, message.FlowStep{Place: i})
+		r.flowOrder = append(r.flowOrder, message.FlowStep{Index: i})
 	}
 	return r.flowOrder
 }

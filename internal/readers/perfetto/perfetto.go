@@ -316,7 +316,7 @@ func (r *reader) finish() error {
 		return err
 	}
 	for _, s := range r.sequences { // recursions with missing calls at the end
-		if s.folded.Left() > 0 {
+		if s.folded.Pending() > 0 {
 			r.levelsNotConverted()
 		}
 	}

@@ -46,7 +46,7 @@ func (r *reader) readPieces() error {
 			ev.ID = string(idText(p.id))
 		}
 		r.profiles.Add(pieceNames[p.name], &ev)
-		r.b.SetAside(r.profiles.Held())
+		r.b.ReserveMemory(r.profiles.Held())
 		return nil
 	})
 }

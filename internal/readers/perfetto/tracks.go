@@ -594,7 +594,7 @@ func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeli
 	if input != nil {
 		if at := (assignedTID{process, d.TID()}); r.tracks.assignedTIDs[at] == 0 {
 			thread = r.b.Thread(process, input.id)
-			r.b.WriteAs(thread, d.TID())
+			r.b.RequestNumber(thread, d.TID())
 			r.tracks.assignedTIDs[at] = thread
 		}
 		name = input.name
@@ -625,7 +625,7 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 	if input != nil {
 		if r.tracks.assignedPIDs[pid] == 0 {
 			process = r.b.Process(input.id)
-			r.b.WriteAs(process, pid)
+			r.b.RequestNumber(process, pid)
 			r.tracks.assignedPIDs[pid] = process
 		}
 		name, labels = input.name, pfwire.WithoutPIDLabel(labels, input.id, d.PID())
