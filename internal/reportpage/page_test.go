@@ -170,7 +170,7 @@ func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
 	const nothing, usual, something, harmless = "every event of the file was read", "what recordings of this format usually lack", "could not be read as intended",
-		"No data is missing that would change these numbers"
+		"No data was lost"
 	for _, test := range []struct {
 		problems []trace.Problem
 		usual    []string

@@ -38,7 +38,7 @@ func failed(w *report.Waterfall) (n int) {
 func (p *page) waterfallLead(w *report.Waterfall) {
 	p.p("<p class=lead>%s in %s", spanWord(w), length(w.End-w.Start))
 	if failed := failed(w); failed > 0 {
-		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
+		p.p("; <b>%s</b>", table.Thousands(failed)+" of these failed")
 	}
 	p.p(".</p>\n")
 }
@@ -47,7 +47,7 @@ func (p *page) waterfallLead(w *report.Waterfall) {
 func (p *page) waterfall(w *report.Waterfall) {
 	what := spanWord(w)
 	if w.More > 0 {
-		p.p("<p class=note>%s not drawn: those that failed are, and those that took longest.</p>\n", table.Plural(w.More, "other is", "others are"))
+		p.p("<p class=note>%s: failures and the longest come first here. The tables count all.</p>\n", table.Plural(w.More, "other is not drawn", "others are not drawn"))
 	}
 	l := p.waterfallLayout(w)
 	if l.relative {

@@ -33,9 +33,9 @@ func (j *judge) job() {
 	case idle > window/5:
 		j.heading("", "%s were idle for %s of the time; %s was the idlest, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
 	case n == 1:
-		j.heading("", "%s was busy for %s of %s%s", name(j.deviceTitle(least)), percent(busy, window), length(window), j.mostlyIn(kernel))
+		j.heading("", "%s was used well: busy for %s of %s%s", name(j.deviceTitle(least)), percent(busy, window), length(window), j.mostlyIn(kernel))
 	default:
-		j.heading("", "%s were busy for %s of the time%s", count(n, "device"), percent(busy, window), j.mostlyIn(kernel))
+		j.heading("", "%s were used well: busy for %s of the time%s", count(n, "device"), percent(busy, window), j.mostlyIn(kernel))
 	}
 	j.deviceTiles(busy, window, communication, hidden)
 	if idle > window/5 {

@@ -65,7 +65,7 @@ func (j *judge) profileHeading(top *report.Function, self, total timeline.Nanos)
 	}
 }
 
-// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function, if that is a fifth of its busy time
+// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function of the profile, if that is a fifth of its busy time
 // or more. total is the time in functions.
 func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text {
 	native := t.Busy - total
@@ -75,5 +75,5 @@ func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text
 	if total <= 0 || native < t.Busy/5 {
 		return nil
 	}
-	return text("; for %s of it no function was running: that is native code, which this profile does not divide", length(native))
+	return text("; %s of it was native code, such as layout, paint or system calls, which this profile does not divide", length(native))
 }

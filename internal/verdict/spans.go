@@ -61,14 +61,18 @@ func (j *judge) service() {
 		j.heading(Poor, "%s failed after %s", name(root.Operation), length(root.Length))
 	case s.RootErrors > 0:
 		j.heading(Poor, "%s of %s failed", number(table.Thousands(s.RootErrors)), count(s.Roots, "request"))
+	case s.Errors > 0 && origin != nil:
+		j.heading(Poor, "%s of %s failed %s, but %s succeeded as a whole", name(origin.Operation), name(origin.Service), times(origin.Origins), j.everyRequest())
 	case s.Errors > 0:
-		j.heading(Poor, "%s of %s failed, but every request succeeded", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"))
+		j.heading(Poor, "%s of %s failed, but %s succeeded as a whole", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"), j.everyRequest())
 	case s.Roots == 1:
 		j.heading("", "%s was answered in %s", name(root.Operation), length(root.Length))
 	default:
 		j.heading("", "%s were answered; the slowest, %s, took %s", count(s.Roots, "request"), name(root.Operation), length(root.Length))
 	}
-	if origin != nil {
+	if origin != nil && s.RootErrors == 0 {
+		j.out.Why = append(j.out.Why, text("The message is “%s”%s.", message(origin.Message), j.cameThrough(origin)))
+	} else if origin != nil {
 		j.out.Why = append(j.out.Why, text("%s of %s failed %s: “%s”%s.", name(origin.Operation), name(origin.Service), times(origin.Origins), message(origin.Message), j.cameThrough(origin)))
 	}
 	if len(path) > 0 && root.Length > 0 {
@@ -97,6 +101,22 @@ func (j *judge) service() {
 			Gain: o.time, Show: &Moment{o.first, o.time, nil}, Section: "spans",
 		}, 40)
 	}
+}
+
+// everyRequest names all requests, for a sentence.
+func (j *judge) everyRequest() Text {
+	if j.Spans.Roots == 1 {
+		return text("the request")
+	}
+	return text("all %s", count(j.Spans.Roots, "request"))
+}
+
+// firstAt states when the first of several failures was, or a single one.
+func (j *judge) firstAt(f *sameFailure) Text {
+	if f.Count == 1 {
+		return text("at %s", j.moment(f.First))
+	}
+	return text("the first at %s", j.moment(f.First))
 }
 
 // cameThrough lists the operations to which an error spread.
@@ -178,7 +198,7 @@ func (j *judge) failureIssues() {
 			title = text("%s of %s fail %s with one message", count(f.kinds, "operation"), name(f.Service), times(f.Origins))
 		}
 		j.issue(Issue{
-			Title: title, Proof: text("“%s”; the first at %s.", message(f.Message), j.moment(f.First)),
+			Title: title, Proof: text("“%s”; %s.", message(f.Message), j.firstAt(&f)),
 			Action: text("Read the message: nothing below it failed, so the error starts here."), Class: Yours, Gain: several(whole, f.Origins), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, 100)
 	}
@@ -276,10 +296,13 @@ func (j *judge) archiveIssues(load *report.Load) {
 		if isFavicon(f.URL) {
 			sure = 5
 		}
-		title, proof := text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), text("The first at %s.", j.moment(f.First))
+		title, proof := text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), text("It was sent at %s.", j.moment(f.First))
+		if f.Count > 1 {
+			proof = text("The first was sent at %s.", j.moment(f.First))
+		}
 		if f.kinds > 1 {
 			title = text("%s to %s fail: %s", count(f.Count, "request"), name(f.Service), message(f.Message))
-			proof = text("The first, %s, at %s.", name(f.Operation+" "+ShortURL(f.URL)), j.moment(f.First))
+			proof = text("The first, %s, was sent at %s.", name(f.Operation+" "+ShortURL(f.URL)), j.moment(f.First))
 		}
 		j.issue(Issue{
 			Title: title, Proof: proof,

@@ -409,7 +409,7 @@ func TestTruthProfile(t *testing.T) {
 	names := slices.SortedFunc(maps.Keys(self), func(a, b string) int { return cmp.Compare(self[b], self[a]) })
 	top := self[names[0]]
 	expect(t, judged(t, input), "kind: profile", fmt.Sprintf("heading: The thread was busy without a break for up to %s, and %d times for more than 50 ms", table.Length(micros(longest)), stretches),
-		fmt.Sprintf("The largest function, %s, uses %s of the time in functions: ", names[0], table.Percent(micros(top), micros(total))), "for "+table.Length(micros(program))+" of it no function was running",
+		fmt.Sprintf("The largest function, %s, uses %s of the time in functions: ", names[0], table.Percent(micros(top), micros(total))), table.Length(micros(program))+" of it was native code",
 		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
 }
 
@@ -485,7 +485,7 @@ func TestTruthJob(t *testing.T) {
 	input := recording.Bytes(t, "traces/pytorch/pytorch-small.json.gz")
 	busy, window, kernels := rawDevices(t, input)
 	one, two := busy[[2]int{0, 0}], busy[[2]int{0, 1}]
-	expect(t, judged(t, input), "kind: GPU job", "heading: 2 devices were busy for "+table.Percent(one+two, 2*window), "tile GPU 0: "+table.Percent(one, window),
+	expect(t, judged(t, input), "kind: GPU job", "heading: 2 devices were used well: busy for "+table.Percent(one+two, 2*window), "tile GPU 0: "+table.Percent(one, window),
 		"tile GPU 1: "+table.Percent(two, window), fmt.Sprintf("tile Kernels: %d", kernels))
 }
 
@@ -613,10 +613,10 @@ func TestTruthService(t *testing.T) {
 		t.Fatalf("%d fail, from %v, %d without a parent", failed, origins, rootFails)
 	}
 	v := judged(t, input)
-	expect(t, v, "kind: service trace", fmt.Sprintf("heading: %d of %d spans failed, but every request succeeded", failed, len(spans)), fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
+	expect(t, v, "kind: service trace", fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
 		fmt.Sprintf("tile Requests: %d ", roots), "tile Slowest request: "+table.Length(timeline.Nanos(longest)))
 	for name, n := range origins {
-		expect(t, v, fmt.Sprintf("%s of go-back failed %d times: “%s”", name, n, message), fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
+		expect(t, v, fmt.Sprintf("heading: %s of go-back failed %d times, but all %d requests succeeded as a whole", name, n, roots), fmt.Sprintf("The message is “%s”", message), fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
 	}
 }
 

@@ -113,7 +113,7 @@ func (j *judge) trust() {
 	case len(j.NotCounted) > 0:
 		say(text("Some threads were recorded twice, and count once."))
 	default:
-		say(text("No data is missing that would change these numbers."))
+		say(text("No data was lost."))
 	}
 }
 
