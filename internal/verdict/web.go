@@ -125,8 +125,10 @@ func (j *judge) webHeading(f *webFacts) {
 		j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s was answered after %s", f.page, InputName(f.slowest.Kind), length(f.slowest.Latency))
 	case f.load != nil && f.load.LargestPaint != nil && *f.load.LargestPaint > largestPaint.good:
 		j.heading(largestPaint.rate(*f.load.LargestPaint), "%s was slow to load: its largest content came after %s", name(ShortURL(f.load.URL)), length(*f.load.LargestPaint))
+	case f.tasks > 0 && blocking.rate(f.blocked) == Good && f.slowest != nil:
+		j.heading(Good, "%s responded well to inputs: it had %s, the longest of %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
 	case f.tasks > 0 && blocking.rate(f.blocked) == Good:
-		j.heading(Good, "%s responded well: it had %s, the longest of %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
+		j.heading(Good, "%s had %s, the longest of %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
 	case f.tasks > 0:
 		j.heading(blocking.rate(f.blocked), "%s was blocked by %s, the longest for %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
 	case j.Loads != nil && j.Loads.Shift != nil && j.Loads.Shift.Score > goodShift:
