@@ -45,28 +45,37 @@ func (j *judge) profile() {
 	}
 }
 
-// profileHeading names what is worst: a function that takes a quarter of the time in functions, otherwise stretches without a break that
-// together last longer than the largest function, otherwise that function.
+// profileHeading names what is worst: a function that takes a quarter of the time in functions, otherwise garbage collection or stretches without
+// a break that last longer than the largest function, otherwise that function.
 func (j *judge) profileHeading(top *report.Function, self, total timeline.Nanos) {
 	blocked := timeline.Nanos(0)
 	for i := range j.tasks {
 		blocked += j.tasks[i].Blocking
 	}
+	gc, of, _ := j.GCTime()
+	collects, blocks := gc >= of/5 && gc > max(self, blocked), blocked > self
 	switch {
 	case top == nil || total <= 0:
 		j.heading("", "No function was running in any sample")
-	case self < total/4 && blocked > self:
-		j.heading("", "The thread was busy without a break for up to %s, and %s for more than %s", length(j.tasks[0].Duration), times(len(j.tasks)), number("50 ms"))
-		j.out.Why = append(j.out.Why, text("The largest function, %s%s, uses %s of the time in functions: %s.", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self)))
-	case self >= total/10:
+		return
+	case self >= total/4 || self >= total/10 && !collects && !blocks:
 		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
+		return
+	case collects:
+		j.heading("", "Garbage collection uses %s of the busy time of all threads: %s", percent(gc, of), length(gc))
+	case blocks && len(j.tasks) == 1:
+		j.heading("", "The thread was busy without a break for %s", length(j.tasks[0].Duration))
+	case blocks:
+		j.heading("", "The thread was busy without a break for up to %s, and %s for more than %s", length(j.tasks[0].Duration), times(len(j.tasks)), number("50 ms"))
 	default:
 		j.heading("", "No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
+		return
 	}
+	j.out.Why = append(j.out.Why, text("The largest function, %s%s, uses %s of the time in functions: %s.", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self)))
 }
 
-// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function of the profile, if that is a fifth of its busy time
-// or more. total is the time in functions.
+// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function of the profile, if that is a fifth
+// of its busy time or more. total is the time in functions.
 func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text {
 	native := t.Busy - total
 	if i := slices.Index(j.Utilisation.Kinds, producers.CategoryGC.String()); i >= 0 {
