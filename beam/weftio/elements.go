@@ -18,17 +18,17 @@ type Failure struct{ migrate.Record }
 // Summary sums up a manifest.
 type Summary struct{ migrate.Summary }
 
-// A work is an input with what is known of it and what is to be done with it.
+// A work is one input: what is known about it, and what to do with it.
 type work struct{ migrate.Task }
 
-// A batch is some works that are done one beside the other.
+// A batch is a group of works that are processed concurrently.
 type batch struct{ Works []work }
 
-// A line is a record that an earlier job has left.
+// A line is a record from an earlier job.
 type line struct{ migrate.Record }
 
 func init() {
-	// Beam's own coders leave out what is unexported and round times; JSON keeps records as the manifest has them.
+	// Beam's own coders omit unexported fields and round times; JSON keeps records as they are in the manifest.
 	beam.RegisterCoder(reflect.TypeFor[Converted](), encodeConverted, decodeConverted)
 	beam.RegisterCoder(reflect.TypeFor[Failure](), encodeFailure, decodeFailure)
 	beam.RegisterCoder(reflect.TypeFor[Summary](), encodeSummary, decodeSummary)

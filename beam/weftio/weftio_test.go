@@ -49,7 +49,7 @@ func trace(n int) string {
 	return strings.TrimSuffix(b.String(), ",") + "]"
 }
 
-// tree has what archives have: traces, damage, other files, an archive, names that differ in case only.
+// tree returns files like those in real folders: traces, one damaged, other files, an archive, names that differ only in case.
 func tree(t *testing.T) map[string]string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -73,7 +73,7 @@ func tree(t *testing.T) map[string]string {
 	}
 }
 
-// makeFiles makes files below a folder.
+// makeFiles writes files into a new folder.
 func makeFiles(t *testing.T, contents map[string]string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "in")
@@ -86,7 +86,7 @@ func makeFiles(t *testing.T, contents map[string]string) (dir string) {
 	return dir
 }
 
-// contentOf reads outputs and manifest of a folder. Nothing else may be there but what keeps the state.
+// contentOf reads the outputs and the manifest in a folder, which may contain nothing else except state files.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	content := map[string]string{}
@@ -113,7 +113,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return content
 }
 
-// wantContent is what weft migrate makes of a folder.
+// wantContent returns the files that weft migrate writes for the same inputs.
 func wantContent(t *testing.T, c migrate.Config) map[string]string {
 	t.Helper()
 	c.Out = filepath.Join(t.TempDir(), "want")
@@ -127,7 +127,7 @@ func wantContent(t *testing.T, c migrate.Config) map[string]string {
 	return contentOf(t, c.Out)
 }
 
-// run runs a pipeline on embedded prism.
+// run runs a pipeline on the embedded Prism runner.
 func run(t *testing.T, make func(s beam.Scope)) error {
 	t.Helper()
 	p, s := beam.NewPipelineWithRoot()
@@ -138,7 +138,7 @@ func run(t *testing.T, make func(s beam.Scope)) error {
 	return err
 }
 
-// migrateIn runs Migrate and returns how many files it did.
+// migrateIn runs Migrate and returns how many files it processed.
 func migrateIn(t *testing.T, o Options) (did int64) {
 	t.Helper()
 	again, err := HasRecords(t.Context(), o.Out)
@@ -152,7 +152,7 @@ func migrateIn(t *testing.T, o Options) (did int64) {
 	return process.Files.Load() - before
 }
 
-// B2: the pipeline makes the tree and the manifest that weft migrate makes, and does nothing the second time.
+// B2: the pipeline writes the same tree and manifest as weft migrate, and does nothing the second time.
 func TestMigrateIsWeftMigrate(t *testing.T) {
 	in := makeFiles(t, tree(t))
 	want := wantContent(t, migrate.Config{Inputs: []string{in}})
@@ -173,7 +173,7 @@ func TestMigrateIsWeftMigrate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(in, "c", "d", "e", "deep.json"), []byte(trace(301)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if did := migrateIn(t, o); did != 4 { // those, the touched one is hashed, the changed one is converted
+	if did := migrateIn(t, o); did != 4 { // those two, the touched file (hashed) and the changed one (converted)
 		t.Errorf("%d files are done after changes", did)
 	}
 	if diff := cmp.Diff(wantContent(t, migrate.Config{Inputs: []string{in}}), contentOf(t, o.Out)); diff != "" {
@@ -201,7 +201,7 @@ func TestSettingsAreRecorded(t *testing.T) {
 	}
 }
 
-// The parts are for anybody's pipeline, and need neither Reshuffle nor Migrate.
+// The parts work in any pipeline, without Reshuffle or Migrate.
 func TestPipelineOfSomebodyElse(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": trace(1), "b/c.json": trace(2), "b/no.json": `{"nodes":[{"id":1,"callFrame":{"functionName":"x"`, "x.txt": "no trace"})
 	o := Options{Root: in, Out: filepath.Join(t.TempDir(), "out")}
@@ -243,7 +243,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// boomFS panics where a name says so. Conversions recover panics; a pipeline would fail without a retry.
+// boomFS panics when a name contains boom.json. Conversions recover from panics; otherwise the pipeline would fail.
 type boomFS struct{ filesystem.Interface }
 
 func (f boomFS) OpenRead(ctx context.Context, name string) (io.ReadCloser, error) {
@@ -269,7 +269,7 @@ func init() {
 	filesystem.Register("boom", func(ctx context.Context) filesystem.Interface { return boomFS{memfs.New(ctx)} })
 }
 
-// B5: failures and panics are elements and leave the job alone; what concerns the place fails it, and what is done is recorded.
+// B5: failures and panics become elements and do not fail the job; output folder errors do, and what was done is recorded.
 func TestFailuresAreElements(t *testing.T) {
 	for name, text := range map[string]string{"a.json": trace(1), "boom.json": trace(1), "z/bad.json": `{"nodes":[{"id":1,"callFrame":{"functionName":"x"`} {
 		memfs.Write("memfs://b5/"+name, []byte(text))
@@ -308,7 +308,7 @@ func TestUnwritableOut(t *testing.T) {
 	}
 }
 
-// A place that fails in the middle of a batch leaves a part with what was done before.
+// If the output folder fails in the middle of a batch, a part still records what was done before.
 func TestPartsStayWhenThePlaceFails(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": trace(100), "b.json": trace(1)})
 	o := Options{Root: in, Out: filepath.Join(t.TempDir(), "out")}
@@ -316,7 +316,7 @@ func TestPartsStayWhenThePlaceFails(t *testing.T) {
 	if err := fn.Setup(); err != nil {
 		t.Fatal(err)
 	}
-	// The second one is written where no folder can be.
+	// No folder can be created where the second output belongs.
 	if err := errors.Join(os.MkdirAll(o.Out, 0o777), os.Symlink("/dev/full/x", filepath.Join(o.Out, "sub"))); err != nil {
 		t.Skip(err)
 	}
@@ -337,7 +337,7 @@ func TestPartsStayWhenThePlaceFails(t *testing.T) {
 	}
 }
 
-// B8: runners may do each element twice, one after the other or at once.
+// B8: runners may process each element twice, one after the other or concurrently.
 func TestEveryElementTwice(t *testing.T) {
 	in := makeFiles(t, tree(t))
 	want := wantContent(t, migrate.Config{Inputs: []string{in}})
@@ -390,7 +390,7 @@ func TestEveryElementTwice(t *testing.T) {
 	}
 }
 
-// A kilobyte of a gigantic batch: batches are small enough for a retry.
+// Limits on files and bytes keep batches small enough for a retry.
 func TestBatches(t *testing.T) {
 	fn := new(batchFn)
 	var sizes []int
@@ -408,7 +408,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Beam sends options as JSON: whatever is not exported, or no text or number, would be lost without a word.
+// Beam sends options as JSON: unexported fields, and types other than those below, would be silently lost.
 func TestOptionsTravel(t *testing.T) {
 	o := Options{}
 	v := reflect.ValueOf(&o).Elem()
@@ -486,7 +486,7 @@ func TestOptionsOfTwoPipelines(t *testing.T) {
 	}
 }
 
-// Names that Beam's file systems confuse with other objects are refused. A name below another root is not ours.
+// Names that Beam's file systems confuse with other objects are refused. A name below another root is outside.
 func TestNames(t *testing.T) {
 	for name, ok := range map[string]bool{"gs://b/a.json": true, "gs://b/a b ä.json": true, "gs://b/a#b.json": false, "s3://b/a?b": false,
 		"s3://b/%41.json": false, "/tmp/a#b.json": true, "gs://b/" + strings.Repeat("x", 1025): false} {
@@ -514,7 +514,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// No name of a setting is one of Beam's flags, which are in the same set.
+// No setting has the name of one of Beam's flags, which are in the same flag set.
 func TestSettingNames(t *testing.T) {
 	for _, name := range SettingNames() {
 		if flag.Lookup(name) != nil {

@@ -288,7 +288,7 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 	if err != nil {
 		return nil, nil, err
 	}
-	stacks = &compare.Sums{Length: moment.SpanOf(in.timeline).Length()}
+	stacks = &compare.Sums{Length: moment.SpanOf(in.timeline).Length(), Lost: verdict.Lost(in.said.Problems, in.said.Usual)}
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
 		return stacks, stacks, errors.Join(err, in.Close())
 	}

@@ -39,13 +39,13 @@ func (t *flowText) placed(before string, m *marker, after string) error {
 	return err
 }
 
-// narrowColumns is the width of a terminal below which the list has no columns that push the markers out of it.
+// narrowColumns is the terminal width below which the list omits columns that would push markers off screen.
 const narrowColumns = 100
 
 // narrow reports whether the terminal has no room for all columns of the list.
 func (t *flowText) narrow() bool { return t.on.Columns > 0 && t.on.Columns < narrowColumns }
 
-// narrowCell is the one number of a flow that a narrow list has: what it is sorted by, or its markers.
+// narrowCell returns the one number that a narrow list shows for a flow: its sort key, or its marker count.
 func (t *flowText) narrowCell(f *flowindex.Flow, connected int) (title string, width int, cell string) {
 	switch t.sort {
 	case "length":
@@ -132,7 +132,7 @@ func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*mar
 	return nil
 }
 
-// line describes a marker: when, how long and which event. Its place follows.
+// line describes a marker: its time, length and event. Callers append its place.
 func (t *flowText) line(m *marker) string {
 	length := "-"
 	switch {

@@ -58,6 +58,9 @@ func checkPageFlags(c *cli.Context, without []string) error {
 			return usagef("--%s: a page does not have this flag", flag)
 		}
 	}
+	if c.String("html") == "-" || c.IsSet("base") || c.IsSet("new") || c.IsSet("files-from") {
+		return nil
+	}
 	// Not only when the page is written, because reading may take minutes. createOutput has a better error for an input.
 	page, err := os.Stat(c.String("html"))
 	isInput := func(name string) bool {

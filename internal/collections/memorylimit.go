@@ -45,5 +45,4 @@ func (e *MemoryLimitError) Error() string {
 }
 
 // Hint names the flag that raises the limit.
-
 func (e *MemoryLimitError) Hint() string { return "; allow more with --memory" }

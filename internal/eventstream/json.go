@@ -165,7 +165,6 @@ func appendObject(b []byte, members func([]byte) []byte) []byte {
 }
 
 // appendTailMembers appends the members after the stack.
-
 func appendTailMembers(b []byte, row *resolved.Row) []byte {
 	it, t := row.Item, row.Track
 	b = appendMember(b, `,"async_id":`, t.AsyncID)

@@ -27,7 +27,6 @@ func piece(p unsafe.Pointer, i, end int) []byte {
 
 // plainUntil returns the index of the first byte at p, from i on, that is not plain; if there is none before last, an index up to seven
 // beyond last. It may read up to seven bytes from last on.
-
 func plainUntil(p unsafe.Pointer, i, last int) int {
 	for ; i < last; i += 8 {
 		if hits := special(peek(p, i)); hits != 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readList reads a list of numbers with many, and with one where many stops.
+// readList reads a list of numbers: many reads as many elements as it can, and one gets each element that stops it.
 func readList(t *testing.T, text string, window int, many func(*Scanner), one func(Kind, []byte)) {
 	t.Helper()
 	s := NewSize(strings.NewReader(text), window)
@@ -74,8 +74,7 @@ func TestInt32s(t *testing.T) {
 	}
 }
 
-// FuzzNumbers compares the fast readers of lists with encoding/json: of each list they read a prefix of the elements, with the same
-// values.
+// FuzzNumbers compares the fast list readers with encoding/json: they must read a prefix of each list, with the same values.
 func FuzzNumbers(f *testing.F) {
 	for _, text := range []string{
 		"[1,2,3]", "[0.1,-0.25,1816.44582696875,506.81591796875,null]", "[999999999999999,1e300,-0,0.0,00,1.,.5]",

@@ -11,25 +11,25 @@ import (
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
-// Kinds of archives, which are formats in their records.
+// The kinds of archives; records name them as formats.
 const (
 	tarArchive = "tar"
 	zipArchive = "zip"
 )
 
 const (
-	headSize   = 512      // bytes by which most content is recognised
-	packedHead = 64 << 10 // bytes from which these are unpacked, and by which probe lines are recognised
+	headSize   = 512      // enough bytes to recognise most content
+	packedHead = 64 << 10 // enough packed bytes to unpack those from, and enough to recognise probe lines
 )
 
-// A sniffer looks at the first bytes of inputs. It reuses what unpacks them.
+// A sniffer looks at the first bytes of inputs. It reuses its buffers and decompressors.
 type sniffer struct {
 	buf, out []byte
 	gzip     *gzip.Reader
 	zstd     *zstd.Decoder
 }
 
-// sniff finds out whether a file is an archive, and notes what its content begins with. The file is at its start then.
+// sniff finds out whether a file is an archive, and records the start of its content. It does not move the read position.
 func (s *sniffer) sniff(f io.ReaderAt, c *content) (archive string, err error) {
 	n, err := s.fill(f)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *sniffer) sniff(f io.ReaderAt, c *content) (archive string, err error) {
 	if bytes.HasPrefix(s.buf[:n], []byte("PK\x03\x04")) {
 		members, err := zipMembers(f, c.size)
 		if err != nil {
-			return "", nil // whoever converts it says what is wrong
+			return "", nil // the conversion will report what is wrong
 		}
 		if len(members) > 1 {
 			return zipArchive, nil
@@ -69,11 +69,11 @@ func (s *sniffer) fill(f io.ReaderAt) (int, error) {
 	return n, err
 }
 
-// isAmbiguous reports whether more than headSize bytes are needed: a new line begins a Perfetto trace, other files of protobuf, and text of
-// a tracer whose probe lines come later.
+// isAmbiguous reports whether more than headSize bytes are needed: a newline can begin a Perfetto trace, another protobuf file, or the
+// text of a tracer whose probe lines come later.
 func isAmbiguous(head []byte) bool { return bytes.HasPrefix(head, []byte("\n")) }
 
-// head returns the first bytes of what is unpacked; what cannot be unpacked has none.
+// head returns the first bytes of the unpacked content; none if it cannot be unpacked.
 func (s *sniffer) head(packed []byte) []byte {
 	if s.out == nil {
 		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)
@@ -101,7 +101,7 @@ func (s *sniffer) head(packed []byte) []byte {
 	if err != nil {
 		return []byte{}
 	}
-	n, _ := io.ReadFull(r, s.out[:headSize]) // what is cut off is not asked for
+	n, _ := io.ReadFull(r, s.out[:headSize]) // the part of the input that is cut off is not needed
 	if isAmbiguous(s.out[:n]) {
 		more, _ := io.ReadFull(r, s.out[n:])
 		n += more

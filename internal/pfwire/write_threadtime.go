@@ -169,7 +169,6 @@ func appendWithThreadTime(b, packet []byte, event int, value int64) []byte {
 }
 
 // endThreadTimes passes the segment's values on to the next one, and releases remaining packets.
-
 func (w *writer) endThreadTimes() error {
 	t := w.threadTimes
 	if t == nil {

@@ -138,7 +138,7 @@ const (
 	UnknownHeader
 	TextCut
 
-	// Spans of OpenTelemetry.
+	// OpenTelemetry spans.
 	OTLPSignalSkipped
 	OTLPMessageMalformed
 	OTLPValueInvalid

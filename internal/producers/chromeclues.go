@@ -86,8 +86,8 @@ func (r *ChromeClues) response(ev *timeline.Event) error {
 	})
 }
 
-// responseError bounds the difference of the two times of a response in ns: of 1,922 responses, two differed by more than 1.3 µs,
-// at most by 47.
+// responseError bounds, in ns, how far the two times of a response differ: of 1,922 responses, two differed by more than 1.3 µs,
+// and none by more than 47 µs.
 const responseError = 50_000
 
 // nanos converts a number of units to nanoseconds, exactly for integers; false if it is out of range.
@@ -99,12 +99,12 @@ func nanos(v float64, unit float64) (timeline.Nanos, bool) {
 	return timeline.Nanos(whole)*timeline.Nanos(unit) + timeline.Nanos(math.Round(part*unit)), true
 }
 
-// data are the members of args.data of an event.
+// data holds the members of an event's args.data.
 type data struct {
 	request               string
 	traceparent           string
 	wall                  float64 // ms since 1970
-	requestTime, received float64 // in s; in ms after requestTime
+	requestTime, received float64 // requestTime in s; received in ms after it
 	cached                bool    // from a cache or a service worker
 	document              bool    // requested by a navigation
 }
@@ -184,8 +184,8 @@ func (r *ChromeClues) header(d *data, m *timeline.Arg) {
 	}
 }
 
-// ServerTiming returns the traceparent in a Server-Timing header, the description of the metric traceparent or trace; "" if there is
-// none.
+// ServerTiming returns the traceparent in a Server-Timing header, which is the description of the metric "traceparent" or
+// "trace"; "" if there is none.
 func ServerTiming(header string) string {
 	for metric := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(metric, ";")
@@ -202,7 +202,7 @@ func ServerTiming(header string) string {
 	return ""
 }
 
-// number returns a number; 0 for other arguments.
+// number returns the value of a numeric argument; 0 for other arguments.
 func number(a *timeline.Arg) float64 {
 	switch a.Kind {
 	case timeline.ArgInt:
@@ -221,8 +221,8 @@ const (
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
 )
 
-// FindMain marks a process as the main process of its browser if its name, or a thread's, is Chrome's name for these. Names
-// may be nil.
+// FindMain marks a process as the main process of its browser if its name, or a thread's, is the one that Chrome
+// uses for main processes. Either name may be nil.
 func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
 	switch {
 	case string(threadName) == ChromeBrowserMain:
@@ -232,7 +232,7 @@ func FindMain(b *timeline.Builder, process timeline.TrackID, processName, thread
 	}
 }
 
-// Facts reads the clock from the metadata of a JSON trace, which the reader has made attributes.
+// Facts reads the clock from the metadata of a JSON trace, which the reader has turned into attributes.
 func (r *ChromeClues) Facts() {
 	if r.b.Observer() == nil {
 		return
@@ -248,7 +248,7 @@ func (r *ChromeClues) Facts() {
 	r.offsetSinceEpoch()
 }
 
-// Date sets the date of the trace if the input has it and no reading of the wall clock.
+// Date sets the date of the trace if the input has one but no reading of the wall clock.
 func (r *ChromeClues) Date() {
 	clocks := r.b.Clocks()
 	_, known := clocks.Reading(timeline.ClockRealtime)
@@ -262,7 +262,7 @@ func (r *ChromeClues) Date() {
 		r.offsetSinceEpoch()
 		clocks.Date = r.date
 	} else if r.latest > clocks.Date.Wall/2 {
-		clocks.Date.Wall = 0 // the times are since 1970 already
+		clocks.Date.Wall = 0 // the times already count from 1970
 	}
 	r.b.SetClocks(clocks)
 }
@@ -302,7 +302,7 @@ func (r *ChromeClues) startTimes() {
 // maxAnchors bounds ChromeClues.anchors.
 const maxAnchors = 16
 
-// addAnchor adds the wall clock time of a time of the trace.
+// addAnchor adds the wall clock time that corresponds to a time in the trace.
 func (r *ChromeClues) addAnchor(a timeline.Anchor) {
 	if o := r.b.Observer(); o != nil {
 		o.Anchor(&a)
@@ -311,14 +311,14 @@ func (r *ChromeClues) addAnchor(a timeline.Anchor) {
 		r.anchors = append(r.anchors, a)
 	}
 	if d := r.date; d == nil || a.High < d.High || a.High == d.High && (a.At < d.At || a.At == d.At && a.Wall < d.Wall) {
-		r.date = &a // among equally good ones the earliest, so that the order does not matter
+		r.date = &a // the earliest of equally good ones, so that the order does not matter
 	}
 }
 
 // epochError bounds the time in ns between Chrome's readings of the wall clock and the clock of the trace.
 const epochError = 100_000
 
-// offsetSinceEpoch reads the offset of the wall clock from the clock of the trace, which Chrome for Android writes in µs as text.
+// offsetSinceEpoch reads the offset between the wall clock and the trace clock, which Chrome for Android writes in µs as text.
 // Other producers write other values (0, nanoseconds, the time of day), so it is used only if another anchor confirms it.
 func (r *ChromeClues) offsetSinceEpoch() {
 	a, _ := r.b.Attribute("metadata.clock-offset-since-epoch")
@@ -341,7 +341,7 @@ func (r *ChromeClues) offsetSinceEpoch() {
 	}
 }
 
-// rank reads the rank of the process of a distributed program that recorded the trace.
+// rank reads the rank, within a distributed program, of the process that recorded the trace.
 func (r *ChromeClues) rank() {
 	if a, ok := r.b.Attribute("distributedInfo.rank"); ok && a.IsInt {
 		r.b.Observer().Rank(a.Int)

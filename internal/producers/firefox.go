@@ -3,8 +3,11 @@ package producers
 // GeckoMain is the name of the main thread of each process of Firefox.
 const GeckoMain = "GeckoMain"
 
-// FirefoxRequest is the type of markers that are network requests.
-const FirefoxRequest = "Network"
+// FirefoxRequest is the type of markers that are network requests, FirefoxAnswer the phase of one that starts with the first byte of the answer.
+const (
+	FirefoxRequest = "Network"
+	FirefoxAnswer  = "response"
+)
 
 // Categories of Firefox's markers and samples.
 const (

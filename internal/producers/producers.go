@@ -1,5 +1,5 @@
-// Package producers has the meanings of names that producers of traces use: which slices are tasks, the category of a slice, which
-// events run scripts, which categories are work of a GPU. There is one file for each producer, with tables from names to
+// Package producers holds the meanings of names that trace producers use: which slices are tasks, the category of a slice, which
+// events run scripts, which categories are GPU work. There is one file for each producer, with tables from names to
 // meanings. If a producer renames an event, only its file changes.
 //
 // What does not live here: the consequences of a meaning (attribution, reports, calls made from samples), formats (the readers),
@@ -41,13 +41,13 @@ func (c Category) String() string {
 	return ""
 }
 
-// categoryRule is the category of slices with some names.
+// categoryRule is the category of slices with certain names.
 type categoryRule struct {
 	names    []string // "V8.GC…" matches names that start with V8.GC, "v8.produce…Cache" those that also end with Cache
 	category Category
 }
 
-// CategoryOf returns the category of slices with a name; CategoryNone if it is unknown.
+// CategoryOf returns the category of slices with the given name; CategoryNone if it is unknown.
 func CategoryOf(name string) Category {
 	for _, rules := range [...][]categoryRule{chromeWork, firefoxWork} {
 		for i := range rules {

@@ -16,7 +16,7 @@ const (
 )
 
 // IsRuntimeCall reports whether slices of a category are calls that launch work on a device. A call and its work have the same
-// value of the argument correlation.
+// correlation argument.
 func IsRuntimeCall(category []byte) bool {
 	if len(category) > len(CUDARuntime) {
 		return false // a switch would copy a long text
@@ -31,7 +31,7 @@ func IsRuntimeCall(category []byte) bool {
 // StepPrefix precedes the number in the name of a training or inference step.
 const StepPrefix = "ProfilerStep#"
 
-// IsGPUWork reports whether slices of a category are work of a GPU.
+// IsGPUWork reports whether slices of a category are GPU work.
 func IsGPUWork(category []byte) bool {
 	if len(category) > len(GPUAnnotation) {
 		return false // a switch would copy a long text

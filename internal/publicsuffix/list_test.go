@@ -7,7 +7,7 @@ import (
 	original "golang.org/x/net/publicsuffix"
 )
 
-// The copy has the version of x/net that this module uses, and the same results for every rule.
+// The copy is from the version of x/net that this module uses, and gives the same results for every rule.
 func TestSameAsOriginal(t *testing.T) {
 	if Version != original.List.String() {
 		t.Fatalf("the table is of %s, and that of x/net is of %s: copy it, as the package comment says", Version, original.List)

@@ -19,8 +19,8 @@ const MaxScreenshot = 16 << 20
 // MaxScreenshotText is the maximum length of such a picture as a base64 data URL.
 const MaxScreenshotText = MaxScreenshot/3*4 + 64
 
-// DecodeScreenshot appends the picture in text, base64 or a data URL, to buf. If viewers cannot show it, reason is the
-// problem.
+// DecodeScreenshot decodes text, which is base64 or a data URL, and appends the picture to buf. If viewers cannot show
+// it, reason says why.
 func DecodeScreenshot(buf, text []byte) (picture []byte, reason problem.Kind, ok bool) {
 	if head, data, isURL := bytes.Cut(text, []byte(";base64,")); isURL && bytes.HasPrefix(head, []byte("data:")) {
 		text = data
@@ -40,7 +40,7 @@ func DecodeScreenshot(buf, text []byte) (picture []byte, reason problem.Kind, ok
 	return picture, 0, true
 }
 
-// IsJPEG reports whether a picture starts like JPEG.
+// IsJPEG reports whether a picture starts like a JPEG.
 func IsJPEG(picture []byte) bool { return bytes.HasPrefix(picture, []byte{0xff, 0xd8, 0xff}) }
 
 // IsOmitted reports whether the text of a picture is dropped rather than kept.

@@ -43,6 +43,7 @@ type Heap struct {
 // Limits of memory.
 const (
 	MaxOpenRequests = 1 << 14
+	maxSeenRequests = 1 << 18 // of Firefox; later ones count once for each process that recorded them
 	maxHeaps        = 1 << 6
 	heapSteps       = 400
 )
@@ -80,6 +81,7 @@ type requestKey struct{ input, id string }
 type request struct {
 	SpanRow
 	answered bool
+	phases   []SpanPhase // of Firefox
 }
 
 func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) *resourceCollector {
@@ -169,18 +171,18 @@ func (c *resourceCollector) finish(it *timeline.Item) {
 }
 
 // done counts a request that has ended.
-func (c *resourceCollector) done(r *request, end timeline.Nanos) *waterfallSpan {
+func (c *resourceCollector) done(r *request, end timeline.Nanos) {
 	r.Length = max(end-r.Start, 0)
 	sum(&c.out.Bytes, r.Bytes)
 	c.out.Slowest = append(c.out.Slowest, r.SpanRow)
 	if len(c.out.Slowest) == 8*AllRows {
 		c.out.Slowest = slowestOf(c.out.Slowest)
 	}
-	return c.draw(r)
+	c.draw(r)
 }
 
-// draw counts a request and returns it as it is in the waterfall.
-func (c *resourceCollector) draw(r *request) *waterfallSpan {
+// draw counts a request and adds it to the waterfall.
+func (c *resourceCollector) draw(r *request) {
 	c.out.Requests++
 	if r.Failed {
 		c.out.Failed++
@@ -195,19 +197,34 @@ func (c *resourceCollector) draw(r *request) *waterfallSpan {
 	if r.answered && r.Length > r.Wait {
 		s.Phases = append(s.Phases, SpanPhase{"receive", r.Start + r.Wait, r.Length - r.Wait})
 	}
+	if len(r.phases) > 0 {
+		s.Phases = r.phases[:min(len(r.phases), maxPhases)]
+	}
 	c.waterfall.add("", s)
-	return s
 }
 
 // marker handles a slice of a request of Firefox, or of a phase inside one.
-func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[*waterfallSpan]) error {
-	switch {
-	case it.Kind != timeline.ItemBegin || c.tl.Role(it.Track) != timeline.RoleNetwork || !c.selected.Item(it):
-		return nil
-	case open.Len() > 1:
-		(*open.At(open.Len() - 2)).addPhase(it)
+func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[*request]) error {
+	if c.tl.Role(it.Track) != timeline.RoleNetwork {
 		return nil
 	}
+	switch n := open.Len(); {
+	case it.Kind == timeline.ItemBegin && n == 1 && c.selected.Item(it):
+		return c.startMarker(it, open.Innermost())
+	case it.Kind == timeline.ItemBegin && n == 2 && *open.At(0) != nil:
+		r := *open.At(0)
+		r.phases = append(r.phases, SpanPhase{string(it.Name), it.TS, max(it.Dur, 0)})
+		if string(it.Name) == producers.FirefoxAnswer {
+			r.Wait = it.TS - r.Start
+		}
+	case it.Kind == timeline.ItemEnd && n == 1 && *open.Innermost() != nil:
+		c.done(*open.Innermost(), it.TS)
+	}
+	return nil
+}
+
+// startMarker reads a request of Firefox, which each process that handles it records. The first record with an end counts.
+func (c *resourceCollector) startMarker(it *timeline.Item, note **request) error {
 	if err := readTexts(it, c.wanted, c.args); err != nil || c.args["type"] != producers.FirefoxRequest {
 		return err
 	}
@@ -216,23 +233,34 @@ func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[
 	if host == "" || strings.HasPrefix(url, "data:") || c.seen[key] {
 		return nil
 	}
-	if len(c.seen) == MaxOpenRequests {
-		c.out.Requests++
-		c.out.Unfollowed++
-		return nil
-	}
-	c.seen[key] = true
 	r := &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["requestMethod"], "GET"), URL: url, Start: it.TS}}
 	r.Failed, r.Message = firefoxOutcome(c.args)
-	r.Bytes, _ = strconv.ParseInt(c.args["count"], 10, 64)
-	if !hasEnd(&it.Head) || c.args["status"] == "STATUS_START" {
-		c.out.Unfinished++
-		r.Message = "not finished"
-		*open.Innermost() = c.draw(r)
-		return nil
+	if n, err := strconv.ParseInt(c.args["count"], 10, 64); err == nil && n > 0 && n < 1e15 {
+		r.Bytes = n
 	}
-	*open.Innermost() = c.done(r, it.TS+it.Dur)
+	switch ends := hasEnd(&it.Head) && c.args["status"] != "STATUS_START"; {
+	case !ends && key.id == "":
+		c.unfinished(r)
+	case !ends && c.open[key] == nil && len(c.open) == MaxOpenRequests:
+		c.out.Requests++
+		c.out.Unfollowed++
+	case !ends && c.open[key] == nil:
+		c.open[key] = r
+	case ends:
+		delete(c.open, key)
+		if key.id != "" && len(c.seen) < maxSeenRequests {
+			c.seen[key] = true
+		}
+		*note = r
+	}
 	return nil
+}
+
+// unfinished counts a request without an end.
+func (c *resourceCollector) unfinished(r *request) {
+	c.out.Unfinished++
+	r.Length, r.Message = r.Wait, cmp.Or(r.Message, "not finished")
+	c.draw(r)
 }
 
 // firefoxOutcome returns whether a request of Firefox failed, and a word for how it ended if that was not with an answer.
@@ -279,9 +307,7 @@ func (c *resourceCollector) add(out *All) {
 	}
 	slices.SortFunc(left, func(a, b *request) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.URL, b.URL)) })
 	for _, r := range left {
-		c.out.Unfinished++
-		r.Length, r.Message = r.Wait, cmp.Or(r.Message, "not finished")
-		c.draw(r)
+		c.unfinished(r)
 	}
 	if c.out.Slowest = slowestOf(c.out.Slowest); c.out.Requests > 0 {
 		out.Network, c.out.Waterfall = &c.out, c.waterfall.done()

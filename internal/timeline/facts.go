@@ -88,7 +88,6 @@ func (f *Fact) Value() string {
 }
 
 // AddFact adds a fact about a thread. The last of several of one kind wins.
-
 func (b *Builder) AddFact(thread TrackID, f Fact) {
 	th := b.table.thread(b.sampleThread(thread))
 	if i := slices.IndexFunc(th.facts, func(g Fact) bool { return g.Kind == f.Kind }); i >= 0 {

@@ -217,7 +217,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	for i := range t.threads {
 		ids.taken[t.threads[i].key.Num] = true
 	}
-	for i := range t.processes { // requests of WriteAs come first
+	for i := range t.processes { // requests of RequestNumber come first
 		if p := &t.processes[i]; p.pid != 0 {
 			p.pid = int32(ids.reserve(int64(p.pid)))
 		}
@@ -270,7 +270,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 		p.pid = int32(p.key.Num)
 		return
 	}
-	if p.assigned = true; p.pid != 0 { // the number of WriteAs
+	if p.assigned = true; p.pid != 0 { // the number of RequestNumber
 		return
 	}
 	if p.key == (ProcessKey{}) {

@@ -57,7 +57,6 @@ func (s *sliceEnds) group(g *group) error {
 }
 
 // found passes on an end.
-
 func (s *sliceEnds) found(r *record, ordinal uint64) error {
 	at, _ := r.threadTimes()
 	s.end = SliceEnd{Ordinal: ordinal, ThreadTime: at}

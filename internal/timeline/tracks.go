@@ -139,7 +139,7 @@ type process struct {
 	labels      []string
 	rank        int32
 	hasRank     bool
-	pid         int32 // the number in the output; set by assignIDs, or earlier by WriteAs
+	pid         int32 // the number in the output; set by assignIDs, or earlier by RequestNumber
 	assigned    bool  // the pid is allocated, not from the input
 	first       problem.Position
 	noted       bool       // first is set

@@ -6,7 +6,6 @@ import "runtime"
 const memoryPerWorker = 16 << 20
 
 // WorkerCount returns the number of workers for a trace: n, or if that is 0 the number of cores, limited by the memory.
-
 func WorkerCount(n int, memory int64) int {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)

@@ -300,7 +300,6 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 }
 
 // flush passes on an incomplete last line.
-
 func (w *lineWriter) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -50,7 +50,6 @@ func StaticProbes(path string) ([]string, error) {
 
 // probesOfNotes reads the notes made by <sys/sdt.h>: three addresses and three texts that end with a NUL: provider, name and arguments. It
 // stops at an invalid note.
-
 func probesOfNotes(notes []byte, order binary.ByteOrder, address int) (probes []string) {
 	const header, sdt = 12, 3 // the type of these notes
 	align := func(n uint32) int64 { return (int64(n) + 3) &^ 3 }

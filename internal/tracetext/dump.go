@@ -193,7 +193,6 @@ func argText(t *timeline.Timeline, a *timeline.Arg) string {
 }
 
 // Problems lists the counted problems, one kind per line: its name, its count, and the positions and details of the first cases.
-
 func Problems(log *problem.Log) string {
 	var out strings.Builder
 	for _, total := range log.Totals() {

@@ -59,7 +59,7 @@ func (j *judge) mostlyIn(kernel *report.SliceGroup) Text {
 
 // kernelName shortens a kernel to the name of its function, without result, namespaces, template arguments and parameters.
 func kernelName(kernel string) string {
-	head := kernel
+	head := strings.ReplaceAll(kernel, "(anonymous namespace)::", "")
 	if end := strings.IndexAny(head, "<("); end > 0 {
 		head = head[:end]
 	}

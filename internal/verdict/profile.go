@@ -12,6 +12,11 @@ import (
 // profile judges sampled call stacks.
 func (j *judge) profile() {
 	thread := &j.Functions[0]
+	if j.main != nil {
+		if i := slices.IndexFunc(j.Functions, func(f report.ThreadFunctions) bool { return f.ThreadID == j.main.ThreadID }); i >= 0 {
+			thread = &j.Functions[i]
+		}
+	}
 	total := j.treeTotal(&thread.ThreadID)
 	top := (*report.Function)(nil)
 	if len(thread.Functions) > 0 {
@@ -24,7 +29,7 @@ func (j *judge) profile() {
 	if top != nil {
 		self = top.Self.Sum().Time
 	}
-	j.profileHeading(top, self, total)
+	j.profileHeading(&thread.ThreadID, top, self, total)
 	if t := j.main; t != nil && t.Sampled {
 		span := j.Utilisation.End - j.Utilisation.Start
 		j.tile(Tile{Label: "Busy", Value: table.Percent(t.Busy, span), Note: "of the " + table.Length(span) + " that were sampled", Section: "busy"})
@@ -47,12 +52,12 @@ func (j *judge) profile() {
 
 // profileHeading names what is worst: a function that takes a quarter of the time in functions, otherwise garbage collection or stretches without
 // a break that last longer than the largest function, otherwise that function.
-func (j *judge) profileHeading(top *report.Function, self, total timeline.Nanos) {
-	blocked := timeline.Nanos(0)
-	for i := range j.tasks {
-		blocked += j.tasks[i].Blocking
+func (j *judge) profileHeading(thread *report.ThreadID, top *report.Function, self, total timeline.Nanos) {
+	tasks, blocked := slices.DeleteFunc(slices.Clone(j.tasks), func(t report.Task) bool { return t.ThreadID != *thread }), timeline.Nanos(0)
+	for i := range tasks {
+		blocked += tasks[i].Blocking
 	}
-	gc, of, _ := j.GCTime()
+	gc, of, bySlices := j.GCTime()
 	collects, blocks := gc >= of/5 && gc > max(self, blocked), blocked > self
 	switch {
 	case top == nil || total <= 0:
@@ -62,11 +67,11 @@ func (j *judge) profileHeading(top *report.Function, self, total timeline.Nanos)
 		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
 		return
 	case collects:
-		j.heading("", "Garbage collection uses %s of the busy time of all threads: %s", percent(gc, of), length(gc))
-	case blocks && len(j.tasks) == 1:
-		j.heading("", "The thread was busy without a break for %s", length(j.tasks[0].Duration))
+		j.heading("", "Garbage collection uses %s of %s: %s", percent(gc, of), collectedOf(bySlices), length(gc))
+	case blocks && len(tasks) == 1:
+		j.heading("", "The thread was busy without a break for %s", length(tasks[0].Duration))
 	case blocks:
-		j.heading("", "The thread was busy without a break for up to %s, and %s for more than %s", length(j.tasks[0].Duration), times(len(j.tasks)), number("50 ms"))
+		j.heading("", "The thread was busy without a break for up to %s, and %s for more than %s", length(tasks[0].Duration), times(len(tasks)), number("50 ms"))
 	default:
 		j.heading("", "No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
 		return
@@ -81,7 +86,7 @@ func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text
 	if i := slices.Index(j.Utilisation.Kinds, producers.CategoryGC.String()); i >= 0 {
 		native -= t.ByKind[i]
 	}
-	if total <= 0 || native < t.Busy/5 {
+	if total <= 0 || native < t.Busy/5 || j.treeTotal(&t.ThreadID) != total {
 		return nil
 	}
 	return text("; %s of it was native code, such as layout, paint or system calls, which this profile does not divide", length(native))

@@ -246,8 +246,11 @@ func (j *judge) archive() {
 
 // requestName names a request as the waterfall does, without its host.
 func requestName(r *report.SpanRow) string {
-	path, _, _ := strings.Cut(string(producers.AppendRequestName(nil, []byte(r.Operation), []byte(r.URL))), " · ")
-	return path
+	name, _, hasPath := strings.Cut(string(producers.AppendRequestName(nil, []byte(r.Operation), []byte(r.URL))), " · ")
+	if !hasPath { // the root of a host
+		return strings.TrimSuffix(name, r.Service) + "/"
+	}
+	return name
 }
 
 // archiveTiles adds the tiles of HTTP archives.

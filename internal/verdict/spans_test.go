@@ -43,3 +43,27 @@ func TestWaitingForTheMachine(t *testing.T) {
 		t.Errorf("with 90 %% on a CPU: %q", got)
 	}
 }
+
+// A request has the name of its row in the waterfall; the root of a host is "/".
+func TestNamesOfRequests(t *testing.T) {
+	for _, c := range [][3]string{
+		{"GET", "http://e.org/", "/"}, {"GET", "http://e.org", "/"}, {"POST", "http://e.org/", "POST /"}, {"GET", "http://e.org/a/b.js?x=1", "b.js"}, {"GET", "http://e.org/api/seq/15", "seq/15"},
+	} {
+		if got := requestName(&report.SpanRow{Service: "e.org", Operation: c[0], URL: c[1]}); got != c[2] {
+			t.Errorf("%s %s is called %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestNamesOfKernels(t *testing.T) {
+	for kernel, want := range map[string]string{
+		"void gemm_kernel<float, 128>(float const*, int)":                               "gemm_kernel",
+		"void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>(float*)": "cunn_SoftMaxForward",
+		"(anonymous namespace)::f(int, float)":                                          "f",
+		"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)":                    "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+	} {
+		if got := kernelName(kernel); got != want {
+			t.Errorf("%q is called %q, want %q", kernel, got, want)
+		}
+	}
+}

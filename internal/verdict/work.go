@@ -250,9 +250,17 @@ func (j *judge) forcedIssue() (all report.ForcedTime) {
 	return all
 }
 
+// collectedOf names the time of which report.All.GCTime is a part.
+func collectedOf(bySlices bool) string {
+	if bySlices {
+		return "the busy time of all threads"
+	}
+	return "the sampled time of threads with collections"
+}
+
 // gcIssue adds an issue if garbage collection takes 2 % of the busy time or more.
 func (j *judge) gcIssue() {
-	time, of, _ := j.GCTime()
+	time, of, bySlices := j.GCTime()
 	if time < 5*millisecond || time < of/50 {
 		return
 	}
@@ -274,7 +282,7 @@ func (j *judge) gcIssue() {
 		}
 	}
 	j.issue(Issue{
-		Title: text("Garbage collection uses %s of the busy time of all threads", percent(time, of)), Proof: text("%s of %s.", length(time), length(of)),
+		Title: text("Garbage collection uses %s of %s", percent(time, of), collectedOf(bySlices)), Proof: text("%s of %s.", length(time), length(of)),
 		Action: action, Class: class, Gain: time, Section: "gc",
 	}, sure)
 }

@@ -187,7 +187,6 @@ func (p *Packed) Err() error { return p.err }
 
 // longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next reads varints of one byte, the
 // most common ones, itself.
-
 func longVarint(b []byte, pos int) (v uint64, next int, err error) {
 	for i, c := range b[pos:] {
 		if i == 9 && c > 1 {

@@ -203,7 +203,6 @@ func (p *StreamingProfile) AppendCallstackIIDs(to []uint64) []uint64 {
 }
 
 // AppendTimeDeltasUS appends the time deltas, which may be negative as int64.
-
 func (p *StreamingProfile) AppendTimeDeltasUS(to []uint64) []uint64 {
 	return p.varints(to, schema.StreamingProfilePacket_TimestampDeltaUS)
 }

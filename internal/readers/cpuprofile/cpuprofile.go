@@ -5,7 +5,7 @@
 //	each sample            a call-stack sample, weighted with the nanoseconds to the next one
 //	the activity of V8     slices gc, program, idle and script on the track "V8 state" below the thread
 //
-// The pseudo functions (program), (idle) and (garbage collector) are states and frames of stacks, but not calls, where
+// The pseudo functions (program), (idle) and (garbage collector) become states and stack frames, but not calls, where
 // they would be noise. The comments cite docs/formats/profile-calls.md.
 package cpuprofile
 
@@ -34,24 +34,25 @@ type Options struct {
 	ProfileMemory int64
 	// CallDetails is passed to Thread.
 	CallDetails bool
-	// NoCalls omits the calls. SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows
-	// another profile's.
+	// NoCalls omits the calls. SeparateCalls puts them on a timeline.RoleCalls track below the thread,
+	// which already shows the calls of another profile.
 	NoCalls, SeparateCalls bool
-	// Thread is the sampled thread in a trace of the Builder; 0: a new one.
+	// Thread is the sampled thread, if it is already in the Builder; 0: a new one.
 	Thread timeline.TrackID
-	// Among receives the profile to nest its calls with the events of Thread; nil: the calls are made without events.
+	// Among receives the profile, so that the caller can nest its calls with the events of Thread; nil: Read makes
+	// the calls from the samples alone.
 	Among func(*Thread)
 }
 
-// Names that a file lacks.
+// Names to use where a file has none.
 const (
 	threadName     = "JavaScript"
 	unknownProcess = "V8 CPU profile"
 	nodeProcess    = "Node.js"
 )
 
-// Read reads the unpacked .cpuprofile r into b. Errors of r, b and ctx, and of inputs that are not profiles, state
-// their position. The profile is in memory while it is read, with about 6 bytes per sample.
+// Read reads the unpacked .cpuprofile r into b. Errors from r, b and ctx, and for inputs that are not profiles, state
+// their position. The profile stays in memory while it is read, at about 6 bytes per sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.ProfileMemory)
 	if err != nil {
@@ -92,7 +93,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	return t.AddStates(ctx, b)
 }
 
-// processName returns a name for the process of a file, which does not contain one: the origin of the first page with a
+// processName makes up a name for the process, because files do not contain one: the origin of the first page with a
 // function.
 func processName(p *v8profile.Profile) string {
 	origin := ""
@@ -145,7 +146,7 @@ type Thread struct {
 	// CallDetails adds to calls the ids of their profile, node, script and first sample, the type of their code, and
 	// the lines of all samples of their node.
 	CallDetails bool
-	// CountSamples gives each sample the weight one, for traces whose weights cannot be nanoseconds.
+	// CountSamples gives each sample a weight of one, for traces whose weights cannot be nanoseconds.
 	CountSamples bool
 	// Problems counts data before time 0. Required.
 	Problems *problem.Log
@@ -202,7 +203,7 @@ func (s *span) realStart(args *timeline.ArgsEncoder) {
 	}
 }
 
-// add adds a separate event.
+// add adds an event with the next index and no position in the input.
 func (t *Thread) add(to *timeline.Builder, ev *timeline.Event) error {
 	ev.Event, ev.Offset = t.Event, noOffset
 	t.Event++

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hasJS reports whether a thread may have frames of JavaScript in its samples.
+// hasJS reports whether a thread may have JavaScript frames in its samples.
 func (th *threadState) hasJS() bool {
 	for i := range th.th.samples.rows {
 		if th.th.samples.stack[i] != none {

@@ -13,13 +13,13 @@ import (
 )
 
 // slabs are the parts of a JSLB container (section 3): one is the JSON of the profile, in which {"$s":N} refers to slab
-// N, again JSON or a list of numbers.
+// N, which in turn is JSON or a list of numbers.
 type slabs struct {
 	size      int64 // of the file
 	list      []slab
 	root      int
 	truncated bool  // some slabs are missing or incomplete
-	used      int64 // bytes of all slab references
+	used      int64 // total bytes of the slabs referenced so far
 }
 
 // slab is one part of the file.
@@ -62,8 +62,8 @@ const (
 	maxSlabUse = 8
 )
 
-// readSlabs reads a whole container into memory, because its JSON refers to slabs in any order. Of a truncated one it
-// returns the available slabs.
+// readSlabs reads a whole container into memory, because its JSON refers to slabs in any order. For a truncated one it
+// returns the slabs that are there.
 func readSlabs(r io.Reader) (*slabs, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxJSLB+1))
 	switch {

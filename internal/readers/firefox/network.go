@@ -23,10 +23,10 @@ var requestPhases = [...]struct {
 	{"connect", "connectStart", "tcpConnectEnd"},
 	{"TLS", "secureConnectionStart", "connectEnd"},
 	{"request", "requestStart", "responseStart"},
-	{"response", "responseStart", "responseEnd"},
+	{producers.FirefoxAnswer, "responseStart", "responseEnd"},
 }
 
-// builtinSchemas describe types without a schema in the file, as in the front end (section 6).
+// builtinSchemas returns the schemas that the front end uses for types without one in the file (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
 	network.finish("", "")
@@ -46,8 +46,8 @@ func (s *schema) addRequestSlots() {
 	}
 }
 
-// requestName returns a name with the address and method of a request. If the payload has no address, it is taken from
-// Firefox's name, after Load and the id.
+// requestName returns a name with the address and method of a request. If the payload has no address, it
+// uses the one in the name that Firefox gives the marker, "Load ID: address".
 func (p *payloadState) requestName(marker []byte) []byte {
 	slots := p.kind.schema.bySlot
 	text := func(key string) []byte {

@@ -30,7 +30,7 @@ type stacks struct {
 // resolvedFrame is a frame in the timeline.
 type resolvedFrame struct {
 	id    timeline.FrameID
-	leaf  timeline.FrameID // the same frame as the innermost of a sample
+	leaf  timeline.FrameID // the same frame where it is the innermost of a sample
 	known bool
 	isJS  bool
 }
@@ -131,8 +131,8 @@ func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.
 	return s.b.PushFrame(parent, f)
 }
 
-// maxIndexedStacks limits the tables whose stacks are deduplicated, within and across tables: different rows can be
-// equal stacks of the timeline, which then share an id.
+// maxIndexedStacks is the maximum number of rows of a table whose stacks are deduplicated, within and across tables:
+// rows that become equal stacks in the timeline then share an id.
 const maxIndexedStacks = 1 << 20
 
 // frame resolves a frame; nil if the index is invalid.
@@ -226,7 +226,7 @@ func (l *loadedLibs) at(address uint64) *lib {
 	return nil
 }
 
-// sort makes byStart.
+// sort fills byStart.
 func (l *loadedLibs) sort() {
 	l.sorted = true
 	for i := range l.list {
@@ -270,7 +270,7 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 		f.Mapping, f.Address = s.mapping(l), uint64(s.t.frames.address.at(i))
 	}
 	if f.File == "" && f.Line == 0 {
-		// If the front end could not parse a location, it is the name of the function.
+		// Where the front end could not parse a location, it used the location as the name of the function.
 		if loc := parseLocation([]byte(f.Function)); loc.isJS {
 			return timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}, true
 		}
@@ -321,7 +321,7 @@ const (
 	maxWalked  = 1 << 27
 )
 
-// reach returns the limit of callers for the next search.
+// reach returns how many callers the next search may visit.
 func (s *stacks) reach() int {
 	if s.walked > maxWalked {
 		return shortReach
@@ -329,8 +329,8 @@ func (s *stacks) reach() int {
 	return maxReach
 }
 
-// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's; none without
-// any (3.3). The default counts as a stack's own only if its frame has it: up to version 52 the front end filled it in
+// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's; none if unset
+// (3.3). The default counts as a stack's own only if its frame has it: up to version 52 the front end filled it in
 // where neither frames nor callers have a category, and dropped it again when upgrading a profile.
 func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {

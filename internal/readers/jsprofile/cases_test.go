@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite is the cases, read through windows of all sizes.
+// suite runs the cases, with windows of several sizes.
 var suite = readertest.Suite[Options]{
 	Read:     Read,
 	Common:   func(o *Options) *readers.Options { return &o.Options },
