@@ -56,3 +56,30 @@ func TestManyRequests(t *testing.T) {
 		t.Errorf("%d requests, %d not followed, %d without an end, %d with one", n.Requests, n.Unfollowed, n.Unfinished, len(n.Slowest))
 	}
 }
+
+// A request of Firefox counts once for all processes that recorded it, a record with an end wins, and requests without an id count one by one.
+func TestRequestsOfFirefox(t *testing.T) {
+	thread := func(pid string, markers ...string) string {
+		n := len(markers)
+		list := func(text string) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
+		ends := list("120")
+		return fmt.Sprintf(`{"name":"a","pid":%q,"tid":%s,"stringArray":["m"],"markers":{"length":%d,"name":[%s],"startTime":[%s],"endTime":[%s],"phase":[%s],"data":[%s]}}`,
+			pid, pid, n, list("0"), list("107"), ends, list("1"), strings.Join(markers, ","))
+	}
+	request := func(more string) string {
+		return `{"type":"Network","startTime":107,"endTime":120,"requestStart":108,"responseStart":109,"responseEnd":119,` + more + `}`
+	}
+	n := allOf(t, `{"meta":{"preprocessedProfileVersion":33,"startTime":0},"threads":[`+
+		thread("1", request(`"id":1,"URI":"http://a.test/1","status":"STATUS_START"`), request(`"id":2,"URI":"http://a.test/2","status":"STATUS_START"`),
+			request(`"URI":"http://a.test/3","status":"STATUS_STOP","count":5`))+","+
+		thread("2", request(`"id":1,"URI":"http://a.test/1","status":"STATUS_STOP","responseStatus":404,"count":7`), request(`"URI":"http://a.test/4","status":"STATUS_STOP","count":-5`),
+			request(`"URI":"data:text/plain,x","id":9,"status":"STATUS_STOP"`))+`]}`, selection.Query{}).Network
+	if n == nil || n.Requests != 4 || n.Failed != 1 || n.Unfinished != 1 || n.Unfollowed != 0 || n.Bytes != 12 {
+		t.Fatalf("%+v", n)
+	}
+	for i := range n.Slowest {
+		if r := &n.Slowest[i]; r.Length != 13_000_000 || r.Wait != 2_000_000 {
+			t.Errorf("%+v", r)
+		}
+	}
+}

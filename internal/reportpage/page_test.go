@@ -418,3 +418,12 @@ func TestSizesOfPages(t *testing.T) {
 		})
 	}
 }
+
+// A page has the screenshots of its recording, with a limit.
+func TestScreenshotsOfPages(t *testing.T) {
+	page := pageOf(t, "x.json", bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-devtools-ui-saved-small.json.gz")), Options{})
+	check(t, page)
+	if n := strings.Count(page, `<img alt="The page at `); n < 4 || n > 10 {
+		t.Errorf("%d screenshots", n)
+	}
+}
