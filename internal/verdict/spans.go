@@ -62,9 +62,9 @@ func (j *judge) service() {
 	case s.RootErrors > 0:
 		j.heading(Poor, "%s of %s failed", number(table.Thousands(s.RootErrors)), count(s.Roots, "request"))
 	case s.Errors > 0 && origin != nil:
-		j.heading(Poor, "%s of %s failed %s, but %s succeeded as a whole", name(origin.Operation), name(origin.Service), times(origin.Origins), j.everyRequest())
+		j.heading(Poor, "%s of %s failed %s, but %s succeeded", name(origin.Operation), name(origin.Service), times(origin.Origins), j.everyRequest())
 	case s.Errors > 0:
-		j.heading(Poor, "%s of %s failed, but %s succeeded as a whole", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"), j.everyRequest())
+		j.heading(Poor, "%s of %s failed, but %s succeeded", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"), j.everyRequest())
 	case s.Roots == 1:
 		j.heading("", "%s was answered in %s", name(root.Operation), length(root.Length))
 	default:
@@ -103,12 +103,12 @@ func (j *judge) service() {
 	}
 }
 
-// everyRequest names all requests, for a sentence.
+// everyRequest names the spans without a parent, for a sentence.
 func (j *judge) everyRequest() Text {
 	if j.Spans.Roots == 1 {
-		return text("the request")
+		return text("the request from outside")
 	}
-	return text("all %s", count(j.Spans.Roots, "request"))
+	return text("all %s from outside", count(j.Spans.Roots, "request"))
 }
 
 // firstAt states when the first of several failures was, or a single one.

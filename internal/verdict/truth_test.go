@@ -616,7 +616,7 @@ func TestTruthService(t *testing.T) {
 	expect(t, v, "kind: service trace", fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
 		fmt.Sprintf("tile Requests: %d ", roots), "tile Slowest request: "+table.Length(timeline.Nanos(longest)))
 	for name, n := range origins {
-		expect(t, v, fmt.Sprintf("heading: %s of go-back failed %d times, but all %d requests succeeded as a whole", name, n, roots), fmt.Sprintf("The message is “%s”", message), fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
+		expect(t, v, fmt.Sprintf("heading: %s of go-back failed %d times, but all %d requests from outside succeeded", name, n, roots), fmt.Sprintf("The message is “%s”", message), fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
 	}
 }
 

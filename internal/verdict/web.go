@@ -126,7 +126,7 @@ func (j *judge) webHeading(f *webFacts) {
 	case f.load != nil && f.load.LargestPaint != nil && *f.load.LargestPaint > largestPaint.good:
 		j.heading(largestPaint.rate(*f.load.LargestPaint), "%s was slow to load: its largest content came after %s", name(ShortURL(f.load.URL)), length(*f.load.LargestPaint))
 	case f.tasks > 0 && blocking.rate(f.blocked) == Good && f.slowest != nil:
-		j.heading(Good, "%s responded well to inputs: it had %s, the longest of %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
+		j.heading(Good, "%s answered every input within %s, despite %s of up to %s", f.page, length(f.slowest.Latency), count(f.tasks, "long task"), length(j.longestYours()))
 	case f.tasks > 0 && blocking.rate(f.blocked) == Good:
 		j.heading(Good, "%s had %s, the longest of %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
 	case f.tasks > 0:
