@@ -80,7 +80,7 @@ func Start(t testing.TB, stub *Stub, more ...string) *Browser {
 	return b
 }
 
-// Allow answers the question whether sites may access programs on this machine, which a browser without a window denies.
+// Allow grants local-network access, which headless Chromium denies by default.
 func (b *Browser) Allow(setting browser.PermissionSetting) {
 	b.t.Helper()
 	for _, name := range []string{"loopback-network", "local-network", "local-network-access"} {
@@ -93,7 +93,7 @@ func (b *Browser) Allow(setting browser.PermissionSetting) {
 	}
 }
 
-// A Page is a tab that watches what goes on in it: what is written to the console, violations of the policy and dialogs fail the test.
+// A Page is a tab in which console errors, violations of the policy and dialogs fail the test.
 type Page struct {
 	t   testing.TB
 	ctx context.Context
@@ -156,7 +156,7 @@ func (b *Browser) Frame(p *Page, suffix string) *Page {
 	return nil
 }
 
-// listen notes what happens in the page.
+// listen records events of the page.
 func (p *Page) listen() {
 	console := chromedp.Console(p.ctx)
 	requests := chromedp.Events(p.ctx, network.RequestWillBeSent)
@@ -203,7 +203,7 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval returns the value of an expression of JavaScript, or what its promise brings.
+// Eval returns the value of a JavaScript expression, after its promise if it is one.
 func Eval[T any](p *Page, expression string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -239,7 +239,7 @@ func (p *Page) Await(expression string) {
 	}
 }
 
-// text is what can be read in the page, for messages.
+// text is the visible text of the page, for messages.
 func (p *Page) text() string {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
@@ -306,7 +306,7 @@ func (p *Page) Screenshot(name string) {
 	}
 }
 
-// Look is how a page is looked at: the size of the window, and light or dark.
+// Look is the size of the window and the theme of a page.
 func Look(width, height int64, dark bool) []chromedp.Action[chromedp.Void] {
 	scheme := "light"
 	if dark {
@@ -323,14 +323,14 @@ func Look(width, height int64, dark bool) []chromedp.Action[chromedp.Void] {
 	}
 }
 
-// A listener notes who connects, and answers nothing.
+// A listener records connections and never answers.
 type listener struct {
 	address string
 	mu      sync.Mutex
 	first   []string // what each connection began with
 }
 
-// listen listens on an address until the test ends; if that cannot be had, the listener hears nothing.
+// listen listens on an address until the test ends; if the address is taken, nothing is recorded.
 func listen(t testing.TB, address string) *listener {
 	l, err := net.Listen("tcp4", address)
 	if err != nil {

@@ -96,7 +96,7 @@ func RunWith(t testing.TB, dir string, stdin *os.File, env []string, args ...str
 			w.mu.Unlock()
 			w.lines <- lines.Text()
 		}
-		_ = w.cmd.Wait() // Code has what is of interest
+		_ = w.cmd.Wait() // Code has the result
 	}()
 	t.Cleanup(func() {
 		_ = w.cmd.Process.Kill()

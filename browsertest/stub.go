@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// stubHost is the site that the Stub is taken for.
+// stubHost is the site that the Stub impersonates.
 const stubHost = "ui.perfetto.dev"
 
 var (
@@ -87,7 +87,7 @@ func NewStub(t testing.TB) *Stub {
 	return s
 }
 
-// Behave says how pages of the stub behave that are opened from now on.
+// Behave sets the behaviour of pages that are opened from now on.
 func (s *Stub) Behave(mode string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ func init() {
 	register.Emitter1[fileio.FileMetadata]()
 }
 
-// works makes works of files, if they are not.
+// works turns files into works, unless they are works.
 func works(s beam.Scope, files beam.PCollection, o Options) beam.PCollection {
 	if files.Type().Type() == workType {
 		return files
@@ -29,7 +29,7 @@ func works(s beam.Scope, files beam.PCollection, o Options) beam.PCollection {
 	return beam.ParDo(s, &toWorkFn{Options: o}, files)
 }
 
-// toWorkFn makes a work of a file.
+// toWorkFn turns a file into a work.
 type toWorkFn struct{ Options Options }
 
 // ProcessElement is called by Beam.
@@ -62,13 +62,13 @@ func belowRoot(root, name string) (rel string, outside bool) {
 	return filepath.ToSlash(rel), false
 }
 
-// A batch is closed when it has so many files or bytes: few enough for a retry, enough to keep all cores busy.
+// A batch is complete with this number of files or bytes: few enough for a retry, enough to keep all cores busy.
 const (
 	maxBatchFiles = 256
 	maxBatchBytes = 32 << 20
 )
 
-// batchFn puts works together to batches.
+// batchFn groups works into batches.
 type batchFn struct {
 	held  batch
 	bytes int64

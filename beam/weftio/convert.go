@@ -61,7 +61,7 @@ func (fn *convertFn) Setup() (err error) {
 // Teardown is called by Beam.
 func (fn *convertFn) Teardown() { fn.stores.close() }
 
-// newBatch begins a batch of works, after process.Begin.
+// newBatch starts a batch of works, after process.Begin.
 func newBatch(c migrate.Config, stores *stores, works []work) (b *migrate.Batch, scratch *migrate.Scratch, err error) {
 	if !isRemote(c.Out) {
 		if scratch, err = process.Scratch(c.Out); err != nil {
@@ -115,8 +115,7 @@ func (fn *convertFn) ProcessElement(ctx context.Context, in batch, emitConverted
 	return nil
 }
 
-// convertBatch converts the works of a batch and leaves their records as a part, also if it fails: the next try, or the next job, has
-// less to do.
+// convertBatch converts the works of a batch and saves their records as a part, even if it fails, so that the next attempt or job has less to do.
 func (fn *convertFn) convertBatch(ctx context.Context, all []work) ([]*migrate.Record, error) {
 	ending, end, err := process.Begin(ctx)
 	if err != nil {
@@ -131,23 +130,23 @@ func (fn *convertFn) convertBatch(ctx context.Context, all []work) ([]*migrate.R
 	return b.Records(), err
 }
 
-// PlaceMark is in the text of errors that concern the place: all that runners hand on of an error is its text.
+// PlaceMark marks the text of errors that concern the storage, because runners pass on only the text of errors.
 const PlaceMark = "weft stopped: "
 
-// place is an error of the place.
+// place is an error of the storage.
 type place struct{ err error }
 
 // Error implements error.
 func (p place) Error() string { return PlaceMark + strings.ReplaceAll(p.err.Error(), "\n", "; ") }
 
-// Unwrap returns what the error is made of.
+// Unwrap returns the wrapped error.
 func (p place) Unwrap() error { return p.err }
 
-// convert converts the works on the slots of the process. The error is one of the place; it ends the others.
+// convert converts the works on the slots of the process. An error concerns the storage and ends the others.
 func (fn *convertFn) convert(ctx context.Context, b *migrate.Batch, all []work) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// The long ones first: a batch is done when its last one is.
+	// Long ones first, because a batch is done when its last one is.
 	order := make([]*work, len(all))
 	for i := range all {
 		order[i] = &all[i]
@@ -176,7 +175,7 @@ func (fn *convertFn) convert(ctx context.Context, b *migrate.Batch, all []work) 
 
 // do does one work, and counts it.
 func do(ctx context.Context, b *migrate.Batch, worker *migrate.Worker, w *work) (err error) {
-	defer func() { // conversions recover panics themselves; this is what hands out
+	defer func() { // conversions recover their own panics; this is for the code around them
 		if value := recover(); value != nil {
 			err = b.Fail(&w.Task, migrate.KindPanic, fmt.Sprint("weft failed: ", value))
 		}
@@ -189,7 +188,7 @@ func do(ctx context.Context, b *migrate.Batch, worker *migrate.Worker, w *work) 
 	return nil
 }
 
-// savePart leaves the records of a batch beside the outputs.
+// savePart writes the records of a batch beside the outputs.
 func (fn *convertFn) savePart(ctx context.Context, b *migrate.Batch, scratch *migrate.Scratch) error {
 	if len(b.Records()) == 0 {
 		return nil

@@ -5,6 +5,6 @@
 // Inputs and outputs are local files, and objects of gs:// and s3:// (import Beam's file systems for them). A file is never split: a
 // worker needs the memory of one file, Options.FileMemory, for each of its cores, and 200 MiB.
 //
-// The failure of a file is an element, never an error of the pipeline. What concerns the place, a full disk or a bucket that is not there,
-// fails the bundle, which the runner may try again.
+// The failure of a file is an element, never an error of the pipeline. Errors of the storage, such as a full disk or a missing bucket,
+// fail the bundle, which the runner may retry.
 package weftio

@@ -95,7 +95,7 @@ func (fn *findFn) ProcessElement(ctx context.Context, _ []byte, emit func(work))
 	return nil
 }
 
-// Count returns how many inputs patterns name, or limit if there are more.
+// Count counts the inputs that patterns name, up to limit.
 func Count(ctx context.Context, o Options, limit int, patterns ...string) (n int, err error) {
 	for _, err := range find(ctx, &o, patterns) {
 		if err != nil {
@@ -131,7 +131,7 @@ func splitPattern(pattern string) (base, glob string) {
 	return scheme + "://" + strings.TrimSuffix(base, "/"), glob
 }
 
-// find goes through the inputs that patterns name below the root of options.
+// find walks the inputs that patterns name below the root of options.
 func find(ctx context.Context, o *Options, patterns []string) iter.Seq2[*work, error] {
 	return func(yield func(*work, error) bool) {
 		var local migrate.Config
@@ -186,7 +186,7 @@ func filtersOf(o *Options) (all []migrate.Filter) {
 func findLocal(o *Options, c migrate.Config, yield func(*work, error) bool) {
 	c.Out, c.Root, c.Filters = o.Out, o.Root, filtersOf(o)
 	if c.Out == "" || isRemote(c.Out) {
-		c.Out = filepath.Join(c.Root, migrate.StateFolder) // nothing is written, and no input is there
+		c.Out = filepath.Join(c.Root, migrate.StateFolder) // no input is there, and nothing is written
 	}
 	for task, err := range migrate.Find(c) {
 		if err != nil {
@@ -267,10 +267,10 @@ func findRemote(ctx context.Context, o *Options, stores *stores, pattern string,
 	return nil
 }
 
-// isHidden reports whether a part of a name begins with a dot.
+// isHidden reports whether a part of a name starts with a dot.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") }
 
-// listObjects goes through the objects below a folder of a store, with their sizes and times: asking for each would be a request.
+// listObjects lists the objects below a folder of a store, with sizes and times, which would need a request each otherwise.
 func listObjects(ctx context.Context, stores *stores, folder string) iter.Seq2[fileio.FileMetadata, error] {
 	scheme, rest, _ := strings.Cut(folder, "://")
 	bucket, prefix, _ := strings.Cut(rest, "/")
@@ -344,7 +344,7 @@ func listS3(ctx context.Context, bucket, prefix string) iter.Seq2[fileio.FileMet
 	}
 }
 
-// listOther lists what another of Beam's file systems has: memfs, in tests.
+// listOther lists files in another of Beam's file systems, such as memfs in tests.
 func listOther(ctx context.Context, stores *stores, folder string) iter.Seq2[fileio.FileMetadata, error] {
 	return func(yield func(fileio.FileMetadata, error) bool) {
 		fsys, err := stores.get(folder)

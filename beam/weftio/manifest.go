@@ -74,7 +74,7 @@ func mergeLocal(ctx context.Context, out string) (*migrate.Summary, error) {
 	}
 }
 
-// partAge is how long parts in stores stay after they are in the manifest. Stores have no locks: a job that merges at the same time
+// partAge is how long parts stay in stores after they are merged into the manifest. Stores have no locks: a job that merges at the same time
 // may not have seen them all, and its manifest may be the one that remains. The next job reads them again.
 const partAge = 24 * time.Hour
 
@@ -118,7 +118,7 @@ func mergeRemote(ctx context.Context, place string) (*migrate.Summary, error) {
 	return summary, removeOldParts(ctx, fsys, place, parts)
 }
 
-// summaryName is the name of the summary beside a manifest in a store, for who started the job.
+// summaryName is the name of the summary beside a manifest in a store, for the process that started the job.
 const summaryName = "summary.json"
 
 func removeOldParts(ctx context.Context, fsys filesystem.Interface, place string, parts []string) error {
@@ -204,5 +204,5 @@ func Migrate(s beam.Scope, o Options, again bool, patterns ...string) (converted
 	return converted, failed, WriteManifest(s, converted, failed, o.Out)
 }
 
-// Sweep removes the temporary files that processes which died have left below a local folder of outputs, and returns their number.
+// Sweep removes temporary files of dead processes below a local folder of outputs, and returns their number.
 func Sweep(out string) (int, error) { return migrate.Sweep(out) }

@@ -88,14 +88,14 @@ func SettingNames() []string { return slices.Sorted(maps.Keys(settings)) }
 // SettingDefault returns the value that a setting has if it is not given.
 func SettingDefault(name string) string { return settings[name].fallback }
 
-// config reads the options.
+// config converts the options.
 func (o *Options) config() (c migrate.Config, err error) {
 	if o.Out == "" {
 		return c, fmt.Errorf("the folder of outputs is missing")
 	}
 	c = migrate.Config{
 		Out: o.Out, Root: o.Root, FileTimeout: o.FileTimeout, Verify: o.Verify,
-		// Runners do bundles twice: what is at the place of an output may be ours.
+		// Runners may repeat bundles, so an existing output may be this job's.
 		Force: true, RetryFailed: o.RetryFailed, Redo: o.Redo,
 		Settings: map[string]string{},
 	}
@@ -126,7 +126,7 @@ func (o *Options) config() (c migrate.Config, err error) {
 		if c.Convert.NoArgs || len(c.Convert.Args) > 0 {
 			return c, fmt.Errorf("args: attribution needs all arguments")
 		}
-		c.Settings["file-memory"] = sizeText(c.Convert.Memory) // what does not fit, and so is left out, depends on it
+		c.Settings["file-memory"] = sizeText(c.Convert.Memory) // it decides which data does not fit and is left out
 	}
 	if o.Verify && isRemote(o.Out) {
 		return c, fmt.Errorf("only local outputs can be verified before they get their names; run weft verify on %s", o.Out)
@@ -137,7 +137,7 @@ func (o *Options) config() (c migrate.Config, err error) {
 	return c, nil
 }
 
-// sizeText writes a number of bytes as weft migrate records it: 128MiB.
+// sizeText formats a number of bytes as weft migrate records it: 128MiB.
 func sizeText(n int64) string {
 	for _, unit := range []struct {
 		size int64
@@ -156,7 +156,7 @@ func (o *Options) Validate() error {
 	return err
 }
 
-// check panics if options are wrong, as the functions of Beam do that make pipelines.
+// check panics if options are wrong, as Beam's functions for pipelines do.
 func (o *Options) check() {
 	if err := o.Validate(); err != nil {
 		panic(fmt.Sprintf("weftio: %v", err))

@@ -42,7 +42,7 @@ type keyFn struct{}
 // ProcessElement is called by Beam.
 func (*keyFn) ProcessElement(w work) (string, work) { return w.Found.Path, w }
 
-// recordsFn reads the records that there are.
+// recordsFn reads the existing records.
 type recordsFn struct {
 	Out string
 }
@@ -181,7 +181,7 @@ func (fn *decideFn) ProcessElement(ctx context.Context, _ string, works func(*wo
 	}
 }
 
-// newBatch returns a batch that decides and converts nothing: it needs no place for temporary files.
+// newBatch returns a batch that only decides, so it needs no folder for temporary files.
 func (fn *decideFn) newBatch() (*migrate.Batch, error) {
 	if !isRemote(fn.config.Out) {
 		return migrate.NewBatch(fn.config, nil, nil)

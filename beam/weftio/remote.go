@@ -25,7 +25,7 @@ type remoteStorage struct {
 	in, out  filesystem.Interface
 	root     string             // where inputs are, without a slash at its end
 	place    string             // where outputs are, likewise
-	measures map[string]measure // what is known of inputs, by name: asking once more is a request
+	measures map[string]measure // facts about inputs by name, because each query is a request
 }
 
 // measure is the size of an input in bytes and its time in nanoseconds since 1970.
@@ -37,7 +37,7 @@ type stores struct {
 	open map[string]filesystem.Interface
 }
 
-// get returns the file system of a name. A client outlives the context of what asks for it.
+// get returns the file system for a name. Its client outlives the context of the caller.
 func (s *stores) get(name string) (fsys filesystem.Interface, err error) {
 	defer func() { // Beam's S3 panics if its configuration is wrong
 		if value := recover(); value != nil {
@@ -72,7 +72,7 @@ func (s *stores) close() {
 	s.open = nil
 }
 
-// maxObjectName is what stores allow a name to be, in bytes.
+// maxObjectName is the longest name that stores allow, in bytes.
 const maxObjectName = 1024
 
 // checkObjectName refuses names that Beam's file systems would confuse with other objects: they read them as URLs.
@@ -90,13 +90,12 @@ func checkObjectName(name string) error {
 	return nil
 }
 
-// joinPlace returns the name of something below a folder.
+// joinPlace joins a folder and a name.
 func joinPlace(folder, name string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + inputs.UnescapeName(name)
 }
 
-// placeError says what an error of a store is about: a *migrate.Stopped if the next file would fail as well. Beam's S3 has only the text
-// of errors.
+// placeError classifies an error of a store: a *migrate.Stopped if the next file would fail too. Beam's S3 has only the text of errors.
 func placeError(name string, err error) error {
 	if err == nil {
 		return nil
@@ -117,7 +116,7 @@ func placeError(name string, err error) error {
 	return err
 }
 
-// missing makes fs.ErrNotExist of the errors that stores have for it.
+// missing converts the errors of stores for missing objects to fs.ErrNotExist.
 func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrObjectNotExist) ||
 		err != nil && (strings.Contains(err.Error(), "NoSuchKey") || strings.Contains(err.Error(), "NotFound")) {
@@ -151,7 +150,7 @@ func (s remoteStorage) Open(ctx context.Context, input string) (migrate.Input, e
 	return in, nil
 }
 
-// measureOf asks for size and time of an object.
+// measureOf requests size and time of an object.
 func measureOf(ctx context.Context, fsys filesystem.Interface, name string) (m measure, err error) {
 	if m.size, err = fsys.Size(ctx, name); err != nil {
 		return m, err
@@ -164,17 +163,16 @@ func measureOf(ctx context.Context, fsys filesystem.Interface, name string) (m m
 	return m, err
 }
 
-// peekSize is how much of an object is held for those who look at its first bytes.
+// peekSize is the size of the start of an object that is kept for format detection.
 const peekSize = 64 << 10
 
-// A remoteInput is an object that is read as a stream. Whoever reads here and there in it, as for the list of members of a zip archive, has it
-// copied to a temporary file.
+// A remoteInput is an object that is read as a stream. Random access, as for the list of members of a zip archive, copies it to a temporary file.
 type remoteInput struct {
 	measure
 	reopen func() (io.ReadCloser, error)
 	src    io.ReadCloser
 	peeked []byte // the first bytes; nil: not read yet
-	at     int64  // what Read has given
+	at     int64  // bytes returned by Read
 	spool  *os.File
 }
 
@@ -184,7 +182,7 @@ func (in *remoteInput) Size() int64 { return in.size }
 // Mtime implements migrate.Input.
 func (in *remoteInput) Mtime() int64 { return in.mtime }
 
-// Unchanged implements migrate.Input. An object never changes while it is read; but what it is may not be what was listed.
+// Unchanged implements migrate.Input. An object never changes while it is read, but may differ from the listed one.
 func (in *remoteInput) Unchanged() error {
 	if in.at != in.size {
 		return migrate.Failf(migrate.KindChanged, "it has %d bytes, and had %d when it was listed", in.at, in.size)
@@ -259,7 +257,7 @@ func (in *remoteInput) toDisk() error {
 	if err != nil {
 		return err
 	}
-	os.Remove(f.Name()) // it is there until it is closed
+	os.Remove(f.Name()) // the open file stays readable
 	if _, err := io.Copy(f, readerOnly{in}); err != nil {
 		f.Close()
 		return err

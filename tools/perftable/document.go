@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 )
 
-// document is what was measured.
+// document holds the results.
 type document struct {
 	machine string
 	rows    []row

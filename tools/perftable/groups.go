@@ -56,7 +56,7 @@ func (b *bench) measureMainInputs() ([]row, error) {
 	return rows, nil
 }
 
-// conversions is what the sides took that work on a main input, and how large their outputs are.
+// conversions are the usages of the sides on a main input, and the sizes of their outputs.
 type conversions struct {
 	*input
 

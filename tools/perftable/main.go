@@ -31,7 +31,7 @@ import (
 
 const megabyte = 1_000_000
 
-// config is what the flags say.
+// config holds the flags.
 type config struct {
 	runs     int
 	pytorch  int64 // MB of the generated main input
@@ -78,7 +78,7 @@ func main() {
 	}
 }
 
-// run measures what c asks for, prints it to stdout, and says on stderr what it does.
+// run measures what c requests, prints the table to stdout and progress to stderr.
 func run(ctx context.Context, stdout, stderr io.Writer, c config) (err error) {
 	only, err := regexp.Compile(c.only)
 	if err != nil {
@@ -123,7 +123,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, c config) (err error) {
 	return nil
 }
 
-// machine says in words where and how the numbers were measured.
+// machine describes where and how the numbers were measured.
 func (c *config) machine() string {
 	text := fmt.Sprintf("%d cores, %s/%s, %s; median of %d runs", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), c.runs)
 	if c.cpuTime {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// bench holds what all measurements need.
+// bench is the state that all measurements share.
 type bench struct {
 	config
 	ctx    context.Context
@@ -68,7 +68,7 @@ type command struct {
 	folder  string // for outputs: new before every run; "": there is none
 }
 
-// child returns the command of this program that does something else than weft.
+// child returns a command of this program, for a side that is not weft.
 func (b *bench) child(cores int, args ...string) command {
 	return command{program: b.self, args: append([]string{childCommand}, args...), cores: cores}
 }
@@ -82,7 +82,7 @@ func (b *bench) convert(cores int, input, output string, flags ...string) comman
 	return command{program: b.weft, args: append(append(args, flags...), input), cores: cores}
 }
 
-// usage is what a process took.
+// usage is the time and memory of a process.
 type usage struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes of memory, resident
@@ -97,7 +97,7 @@ func (b *bench) run(c command) (u usage, err error) {
 	cmd := exec.CommandContext(b.ctx, c.program, c.args...)
 	for _, entry := range os.Environ() {
 		switch name, _, _ := strings.Cut(entry, "="); name {
-		case "GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG": // measured is what users get
+		case "GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG": // measure what users get
 		default:
 			cmd.Env = append(cmd.Env, entry)
 		}

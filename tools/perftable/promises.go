@@ -9,8 +9,8 @@ import (
 type promise struct {
 	what  string
 	unit  string
-	floor float64 // what has to hold; 0: nothing
-	aim   float64 // what we want; 0: no more than floor
+	floor float64 // must hold; 0: nothing
+	aim   float64 // desired; 0: only floor
 	least bool    // the values are least ones, not greatest
 }
 
@@ -69,7 +69,7 @@ var promises = [...]promise{
 	ranksMemory:   {"peak RSS of merging ranks, default budget of 256 MiB", "MiB", 400, 0, false},
 }
 
-// met says what of the promise holds: the aim, the floor, or nothing.
+// met returns which part of the promise holds: the aim, the floor, or nothing.
 func (p *promise) met(value float64) string {
 	holds := func(bound float64) bool {
 		if p.least {
@@ -121,7 +121,7 @@ func (r *row) met() string {
 	return r.promised().met(r.value)
 }
 
-// result returns the value with as many digits as say something.
+// result returns the value with its significant digits.
 func (r *row) result() string {
 	p := &promises[r.promise]
 	switch {

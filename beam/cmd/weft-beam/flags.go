@@ -19,7 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// maxFilesOnPrism bounds what prism is given: it holds a few kilobytes for each file.
+// maxFilesOnPrism bounds the files of a job on prism, which needs a few kilobytes for each.
 const maxFilesOnPrism = 200_000
 
 // options are the options of the command line. Beam has flags of its own in the same set.
@@ -32,7 +32,7 @@ type options struct {
 	json              bool
 	status            bool
 
-	// embedded is set if the job runs in this process. Prism makes an endpoint of its own then.
+	// embedded is set if the job runs in this process, on an endpoint that prism creates.
 	embedded bool
 
 	again bool  // there are records of earlier jobs
@@ -42,7 +42,7 @@ type options struct {
 // flagHelp is a flag for the help.
 type flagHelp struct{ name, value, text string }
 
-// ownFlags are ours, in the order of the help.
+// ownFlags are weft's flags, in the order of the help.
 var ownFlags = []flagHelp{
 	{"in", "PATTERN", "inputs: a folder, or a glob in quotes with ** for any folders; local, gs:// or s3://; repeatable"},
 	{"files-from", "FILE", "names of inputs, one a line; repeatable"},
@@ -72,7 +72,7 @@ func helpOf(name string) string {
 	panic("no help for " + name)
 }
 
-// defineFlags defines our flags in addition to Beam's.
+// defineFlags defines weft's flags beside Beam's.
 func defineFlags(set *flag.FlagSet) *options {
 	o := new(options)
 	o.FileMemory, o.Settings = 128<<20, map[string]string{}
@@ -105,7 +105,7 @@ func defineFlags(set *flag.FlagSet) *options {
 	return o
 }
 
-// complete checks the command line and fills in what it leaves open.
+// complete checks the command line and sets defaults.
 func (o *options) complete(args []string) (err error) {
 	switch {
 	case len(args) > 0:
@@ -152,7 +152,7 @@ func (o *options) complete(args []string) (err error) {
 
 func isRemote(name string) bool { return strings.Contains(name, "://") }
 
-// runner is the runner that was asked for.
+// runner is the requested runner.
 func (o *options) runner() string {
 	if *runners.Runner == "" {
 		return "prism"
@@ -160,19 +160,19 @@ func (o *options) runner() string {
 	return *runners.Runner
 }
 
-// isRemoteRunner reports whether the job runs on a job service that is not ours.
+// isRemoteRunner reports whether the job runs on an external job service.
 func (o *options) isRemoteRunner() bool { return *jobopts.Endpoint != "" && !o.embedded }
 
 // isLoopback reports whether this process is the worker.
 func isLoopback() bool { return strings.EqualFold(*jobopts.EnvironmentType, "loopback") }
 
-// isDryRun reports whether Dataflow's job is only made.
+// isDryRun reports whether the job is only prepared for Dataflow, not run.
 func (o *options) isDryRun() bool {
 	f := flag.Lookup("dry_run")
 	return f != nil && f.Value.String() == "true" && strings.HasPrefix(strings.ToLower(o.runner()), "dataflow")
 }
 
-// checkRunner refuses what cannot work on a cluster.
+// checkRunner refuses options that cannot work on a cluster.
 func (o *options) checkRunner() error {
 	if o.embedded || isLoopback() {
 		return nil
@@ -193,7 +193,7 @@ func (o *options) checkRunner() error {
 	return err
 }
 
-// ownTempFolder has everything temporary of this process in a folder of its own, which remove removes: Beam leaves files behind.
+// ownTempFolder sets a temporary folder for this process, which remove deletes, because Beam does not delete its files.
 func (o *options) ownTempFolder() (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "weft-beam-*")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/printable"
 )
 
-// cancelJob cancels a job by its name; Beam tells its id only when it has ended.
+// cancelJob cancels a job by its name, because Beam reveals its id only when it has ended.
 func cancelJob(ctx context.Context, endpoint, name string) error {
 	connection, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -46,7 +46,7 @@ func cancelJob(ctx context.Context, endpoint, name string) error {
 	return nil
 }
 
-// showProgress says now and then how far this process is. On other runners that is shown by these.
+// showProgress prints the progress of this process periodically. Other runners show progress themselves.
 func (o *options) showProgress(stderr io.Writer) (stop func()) {
 	if o.quiet || !o.embedded && !isLoopback() {
 		return func() {}
@@ -84,7 +84,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// progressLine says how far this process is.
+// progressLine describes the progress of this process.
 func (o *options) progressLine(took time.Duration) string {
 	done, failed, bytes := process.Files.Load(), process.Failed.Load(), process.Bytes.Load()
 	line := fmt.Sprintf("%d of %d files", done+process.Skipped.Load(), o.total)
@@ -97,7 +97,7 @@ func (o *options) progressLine(took time.Duration) string {
 	return line + fmt.Sprintf(", %.1f MB, %.0f MB/s", float64(bytes)/1e6, float64(bytes)/1e6/max(took.Seconds(), 1e-3))
 }
 
-// sumUp prints the summary of the manifest and returns the exit code that it means.
+// sumUp prints the summary of the manifest and returns the exit code.
 func (o *options) sumUp(ctx context.Context, stdout io.Writer) (code int, err error) {
 	s, err := weftio.Read(ctx, o.Out)
 	if mistake := (*migrate.Mistake)(nil); errors.As(err, &mistake) {
@@ -131,7 +131,7 @@ func (o *options) sumUp(ctx context.Context, stdout io.Writer) (code int, err er
 	return exitDone, nil
 }
 
-// summaryText sums up for people.
+// summaryText formats a summary.
 func (o *options) summaryText(s *weftio.Summary) string {
 	var b strings.Builder
 	done, failed, skipped := s.Total(migrate.Done), s.Total(migrate.Failed), s.Total(migrate.Skipped)
@@ -161,5 +161,5 @@ func (o *options) summaryText(s *weftio.Summary) string {
 	return b.String()
 }
 
-// shown is a text of an input with escapes for what would control a terminal.
+// shown escapes control characters in a text of an input.
 func shown(text string) string { return printable.Text(text) }

@@ -69,7 +69,7 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 		return exitStopped, err
 	}
 	defer remove()
-	ctx, cancel := context.WithCancel(context.Background()) // never one with a deadline: embedded prism panics at it
+	ctx, cancel := context.WithCancel(context.Background()) // without a deadline, at which embedded prism panics
 	defer cancel()
 	if code, err := o.prepare(ctx, stderr); err != nil {
 		return code, err
@@ -78,9 +78,9 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 	stopProgress := o.showProgress(stderr)
 	err = o.job(ctx)
 	stopProgress()
-	process.End() // conversions of this process may run on when a job has ended
+	process.End() // conversions of this process may still run after the job
 	if !isRemote(o.Out) {
-		_, _ = weftio.Sweep(o.Out) // workers on this machine end without tidying up; who still lives is left alone
+		_, _ = weftio.Sweep(o.Out) // workers on this machine end without cleaning up; live ones are left alone
 	}
 	if interrupted() {
 		return exitInterrupted, errors.New("interrupted; the same command goes on")
@@ -95,7 +95,7 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 	return o.sumUp(ctx, stdout)
 }
 
-// jobError finds out what the error of a job is about. All that is left of the errors of workers is their text.
+// jobError classifies the error of a job. Of errors of workers only the text is left.
 func jobError(err error) (code int, reported error) {
 	text := err.Error()
 	if i := strings.LastIndex(text, weftio.PlaceMark); i >= 0 {
@@ -169,7 +169,7 @@ func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err 
 
 // job makes the pipeline and runs it.
 func (o *options) job(ctx context.Context) (err error) {
-	defer func() { // Beam panics at what it does not like
+	defer func() { // Beam panics on invalid pipelines
 		if value := recover(); value != nil {
 			err = fmt.Errorf("%v", value)
 		}

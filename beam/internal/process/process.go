@@ -1,5 +1,5 @@
-// Package process has what the conversions of one process share, however many bundles a runner gives it: the number of conversions at
-// once, the memory that they reuse, how far they are, and their end.
+// Package process holds the state that all conversions of a process share, whatever number of bundles a runner gives it: the limit of concurrent
+// conversions, reused memory, progress, and shutdown.
 package process
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// ErrStopped is the cause of contexts that End has ended.
+// ErrStopped is the cause of contexts that End canceled.
 var ErrStopped = errors.New("the process ends its conversions")
 
 var (
@@ -28,7 +28,7 @@ var (
 	tuned   sync.Once
 )
 
-// Tune sets what suits many conversions, unless the environment says something else.
+// Tune sets the runtime up for many conversions, unless the environment does.
 func Tune(getenv func(string) string) {
 	tuned.Do(func() {
 		if getenv("GOGC") == "" {
@@ -37,7 +37,7 @@ func Tune(getenv func(string) string) {
 	})
 }
 
-// Begin begins the work of a batch. It ends with the context that is returned; the work is over when end is called.
+// Begin starts the work of a batch, which ends with the returned context. The caller calls end when the work is done.
 func Begin(parent context.Context) (ctx context.Context, end func(), err error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -54,13 +54,13 @@ func Begin(parent context.Context) (ctx context.Context, end func(), err error) 
 		mu.Lock()
 		defer mu.Unlock()
 		if delete(begun, id); len(begun) == 0 {
-			closeScratch() // workers of a cluster end without a word
+			closeScratch() // workers of a cluster are killed without notice
 		}
 		running.Done()
 	}, nil
 }
 
-// End ends all work of the process and waits for it. No more begins. Temporary files are gone then.
+// End stops all work of the process, waits for it, removes temporary files, and prevents new work.
 func End() {
 	mu.Lock()
 	ending = true
@@ -71,8 +71,8 @@ func End() {
 	running.Wait()
 }
 
-// Slot takes a slot for a conversion and gives it back when release is called. There are as many as the process has cores; a slot has
-// a worker with the memory that conversions with the same options reuse.
+// Slot waits for a slot for a conversion; release returns it. There are as many slots as cores. A slot has a worker whose memory conversions with
+// the same options reuse.
 func Slot(ctx context.Context, options string) (w *migrate.Worker, release func(), err error) {
 	mu.Lock()
 	if slots == nil {
@@ -92,7 +92,7 @@ func Slot(ctx context.Context, options string) (w *migrate.Worker, release func(
 		w = list[len(list)-1]
 		idle[options] = list[:len(list)-1]
 	} else {
-		clear(idle) // of other options: their memory is not needed any more
+		clear(idle) // workers with other options
 		w = new(migrate.Worker)
 	}
 	return w, func() {
@@ -129,5 +129,5 @@ func closeScratch() {
 	}
 }
 
-// Progress so far: files done, failed and skipped, and their bytes. These only grow. Busy is the number of conversions under way.
+// Progress counts files done, failed and skipped, and their bytes. These only grow. Busy is the number of running conversions.
 var Files, Failed, Bytes, Skipped, Busy atomic.Int64
