@@ -14,20 +14,20 @@ type active struct {
 	entered int         // number of contexts in all stacks
 }
 
-// typeStack holds the contexts of a type that were entered and not left; the last one is active.
+// typeStack holds the contexts of a type that have been entered but not left; the last one is active.
 type typeStack struct {
 	typ     TypeID
 	entered []Entered
 }
 
-// Entered is a context that was entered.
+// Entered is a context and the event that entered it.
 type Entered struct {
 	Node  NodeID
 	Began timeline.Nanos
 	event uint32
 }
 
-// MaxEntered bounds the contexts of a thread that are entered and not left. Beyond it, weft drops the oldest context of the
+// MaxEntered bounds the contexts that a thread has entered but not left. Beyond it, weft drops the oldest context of the
 // type, or of the type with the most contexts.
 const MaxEntered = 1 << 10
 
@@ -52,7 +52,7 @@ func (a *active) stack(typ TypeID) *typeStack {
 	return &a.stacks[i]
 }
 
-// enter makes a context the active one of its type. It reports whether that was possible without dropping another one.
+// enter makes a context the active one of its type. It reports false if it had to drop another one.
 func (a *active) enter(typ TypeID, e Entered) bool {
 	full := a.entered >= MaxEntered
 	if full {
@@ -81,7 +81,7 @@ type leaveOutcome uint8
 
 const (
 	leaveDone      leaveOutcome = iota
-	leaveNotActive              // no context is active, or a different one
+	leaveNotActive              // no context is active, or a different one is
 	leaveSuspended              // the context is below the active one in the stack
 )
 
@@ -158,7 +158,7 @@ func (a *active) apply(c *Catalogue, e *Evidence, o *explicitAt, log *problem.Lo
 	log.Add(kind, at, name)
 }
 
-// appendInnermost appends the active contexts of all types.
+// appendInnermost appends the active context of each type.
 func (a *active) appendInnermost(innermost []Explicit) []Explicit {
 	for i := range a.stacks {
 		if e := a.stacks[i].entered; len(e) > 0 {

@@ -1,5 +1,5 @@
 // Package attribution is the attribution engine: it determines on whose behalf the work in a timeline was done. It runs three
-// passes; each uses only the results of the one before.
+// passes; each uses only the results of earlier ones.
 //
 //  1. Evidence (collect.go): the providers, one small file for each kind of producer (provider.go lists them), examine each
 //     event. The result is the evidence of every slice and instant, sorted by ordinal, and the catalogue of contexts,
@@ -13,7 +13,7 @@
 // that they form (tree.go). Only the evidence pass adds to it. Sets (sets.go) interns the sets of contexts that are in effect
 // together. Limits scales the limits of these tables to the memory budget.
 //
-// What does not live here: cost tables (package tables), and how an attribution is written into a trace (package writeback).
+// Package tables builds cost tables; package writeback writes an attribution into a trace.
 package attribution
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Run attributes the work in a trace. It counts errors in the contexts of the input, see trace.Trace.Problems.
+// Run attributes the work in a trace. It counts errors in the input's contexts, see trace.Trace.Problems.
 // The result must be closed before the trace is.
 func Run(ctx context.Context, t *timeline.Timeline, opts Rules) (*Result, error) {
 	steps, err := flowbind.TakeSteps(ctx, t)

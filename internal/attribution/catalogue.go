@@ -36,17 +36,17 @@ const (
 	followed                   // a frame that the browser reports, without creation and deletion
 )
 
-// reference names another object in a snapshot.
+// reference is the name by which a snapshot refers to another object.
 type reference struct {
 	Scope, Id string
-	process   int64  // pid; mainProcess
+	process   int64  // pid, mainProcess or Global
 	IDSpace   string // the id space, if the id belongs to no process
 }
 
-// mainProcess is the pid -1 of references: the process of the browser.
+// mainProcess is the pid by which references name the browser's main process.
 const mainProcess int64 = -1
 
-// link is a reference that is resolved when all objects are known.
+// link is a reference that is resolved once all objects have been collected.
 type link struct {
 	from    SnapshotID
 	to      reference
@@ -61,7 +61,7 @@ type Catalogue struct {
 	Limits  Limits
 	Types   []string // by TypeID
 	ByType  map[string]TypeID
-	Nodes   []Node // by NodeID; nodes[0] is unused
+	Nodes   []Node // by NodeID; Nodes[0] is unused
 	byID    index  // of nodes
 	byText  index  // the first node of each scope and id
 	key     []byte
@@ -69,32 +69,32 @@ type Catalogue struct {
 	Size    int               // bytes of nodes and strings
 	dropped uint64            // number of entries beyond the limits
 
-	Snapshots     []Snapshot // by snapshotID
+	Snapshots     []Snapshot // by SnapshotID
 	droppedStates uint64     // number of states and references beyond the limits
 	links         []link
 	Entered       map[NodeID]enteredAs // explicit contexts
 	classes       map[NodeID]string    // classes of contexts without snapshots
 	names         map[NodeID]string    // names of contexts without a url, see contextNames
 
-	// InputTimes has the times of input events, counted from the start of the trace.
+	// InputTimes holds the times of input events, counted from the start of the trace.
 	InputTimes map[NodeID]timeline.Nanos
 
 	States [][]state    // by NodeID; in time order
-	last   []SnapshotID // by NodeID: the snapshot that was valid last, 0 if there was none
+	last   []SnapshotID // by NodeID: the last valid snapshot; 0: none
 	epochs []timeline.Nanos
 
 	logical []NodeID // by NodeID: the representative of the logical node
 	members map[NodeID][]NodeID
 	runsIn  nodeMap        // logical frame → the isolate that it runs in
 	above   nodeMap        // isolate → its parent frame
-	sizes   map[NodeID]int // number of members of logical nodes with several
+	sizes   map[NodeID]int // number of members, for logical nodes with several
 	edges   [][]edge       // by logical node: its parents, in time order
 	chain   []NodeID
 	other   []NodeID
 	visited []uint32 // by NodeID: the latest walk that visited it
 	Walks   uint32
 
-	treeChanges bool // some node has different parents at different times
+	treeChanges bool // a node has different parents at different times
 
 	mainPIDs map[string]int64 // of the main process of the browser in each id space
 	isMain   map[int64]bool   // the pids in mainPIDs; set by build
@@ -146,8 +146,8 @@ func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
 	c.links = append(c.links, link{from, to, sibling})
 }
 
-// Finish orders the states of all objects (attribution.md, rule 3): N and D events separate the lives of an object. If no
-// event began a life, its first snapshot also applies to the time before.
+// Finish orders the states of all objects (attribution.md, rule 3): N and D events separate the lives of an object. If a
+// life has no N event, its first snapshot also applies to the time before it.
 func (c *Catalogue) Finish() {
 	order := make([]SnapshotID, 0, len(c.Snapshots)-1)
 	for id := range c.Snapshots[1:] {
@@ -174,7 +174,7 @@ func (c *Catalogue) Finish() {
 func (c *Catalogue) lives(changes []SnapshotID) []state {
 	var out []state
 	alive := false
-	before := timeline.Nanos(math.MinInt64) // the end of the life before
+	before := timeline.Nanos(math.MinInt64) // the end of the previous life
 	for _, id := range changes {
 		s := &c.Snapshots[id]
 		switch s.change {
@@ -217,7 +217,7 @@ func (c *Catalogue) At(node NodeID, ts timeline.Nanos) SnapshotID {
 	return states[i-1].Snapshot
 }
 
-// lastKnown returns the snapshot that was valid last, 0 if there was none.
+// lastKnown returns the last valid snapshot; 0 if there was none.
 func lastKnown(states []state) SnapshotID {
 	for _, s := range slices.Backward(states) {
 		if s.Snapshot != 0 {
@@ -227,7 +227,7 @@ func lastKnown(states []state) SnapshotID {
 	return 0
 }
 
-// markContexts marks the objects that have a url or references as contexts; explicitEvents marks entered ones, and build
+// markContexts marks as contexts the objects that have a url or references; explicitEvents marks entered ones, and build
 // marks referenced ones. Old Chrome traces have many other objects.
 func (c *Catalogue) markContexts() {
 	for i := range c.Snapshots[1:] {
@@ -298,7 +298,7 @@ func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	return ""
 }
 
-// Pid returns the process of a frame at a time; false if it is unknown.
+// Pid returns the pid of a frame's process at a time; false if it is unknown.
 func (c *Catalogue) Pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
 	s := c.At(logical, ts)
 	if s == 0 || !c.Nodes[logical].IsFrame {
@@ -310,7 +310,7 @@ func (c *Catalogue) Pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
 	return 0, false
 }
 
-// Class returns the class of a logical node; it searches the members as Url does.
+// Class returns the class of a logical node; like Url, it searches the members.
 func (c *Catalogue) Class(logical NodeID, ts timeline.Nanos) string {
 	class, _ := c.classified(logical, ts)
 	return class
@@ -349,7 +349,7 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	return c.nameOfID(node)
 }
 
-// nameOfID names a context without a url and class.
+// nameOfID returns the name of a context with neither url nor class.
 func (c *Catalogue) nameOfID(node NodeID) string {
 	n := &c.Nodes[node]
 	if name := c.names[node]; name != "" {

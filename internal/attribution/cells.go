@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// cellKey is the key by which costs are summed, the finest division that any report needs. Since is a time from which on the
-// tree above the contexts of the set did not change.
+// cellKey is the key by which costs are summed, the finest division that any report needs. Since is the start of a
+// period in which the tree above the set's contexts does not change.
 type cellKey struct {
 	Since    timeline.Nanos
 	Thread   timeline.TrackID
@@ -57,18 +57,18 @@ func compareCells(a, b *Cell) int {
 	return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Set, b.Set), cmp.Compare(a.Since, b.Since), cmp.Compare(a.Category, b.Category))
 }
 
-// cells sums costs by key. Cells that do not fit the memory are sorted on disk, where a key can occur several times;
-// they are summed when they are read.
+// cells sums costs by key. Cells that do not fit in memory are sorted on disk, where a key can occur several times;
+// Each sums them as it reads them.
 type cells struct {
 	held       collections.List[Cell]
 	places     map[cellKey]int32 // indexes in held
-	limit      int               // of held
+	limit      int               // maximum length of held
 	generation uint32            // changes when the indexes become invalid
 	Spilled    *extsort.Sorter[Cell]
 	sorted     *extsort.Sorted[Cell] // Spilled, once nothing more is added
 	memory     int64
 	dir        string
-	err        error // of the disk
+	err        error // from the disk
 }
 
 // heldCellSize is the size of a cell in memory, with its map entry.
@@ -93,7 +93,7 @@ func (c *cells) place(key cellKey) int32 {
 	return i
 }
 
-// at returns the held cell with an index. It is valid until the generation changes.
+// at returns the held cell at an index. It is valid until the generation changes.
 func (c *cells) at(place int32) *Cell { return c.held.At(int(place)) }
 
 // spill moves the held cells to the sorter.
@@ -114,7 +114,7 @@ func (c *cells) spill() {
 // Empty reports whether there are no cells.
 func (c *cells) Empty() bool { return c.held.Len() == 0 && c.Spilled == nil }
 
-// Each calls fn once for every key. The order is the same whether the cells fit the memory or not. No cell can be added
+// Each calls fn once for every key. The order is the same whether or not the cells fit in memory. No cells can be added
 // afterwards.
 func (c *cells) Each(fn func(*Cell)) error {
 	if c.Empty() {

@@ -75,7 +75,7 @@ func (c *collecting) frameNode(frame []byte, pid int64, idSpace string) NodeID {
 	return n
 }
 
-// isolate records in which isolate a thread, its process and a frame run scripts.
+// isolate records the isolate in which a thread, its process and a frame run scripts.
 func (p *chromeFrames) isolate(c *collecting, s *event, frame NodeID) {
 	isolate := c.node(ScopeIsolate, s.facts.isolate, s.track.pid, s.track.idSpace)
 	if isolate == 0 {
@@ -153,7 +153,7 @@ func (p *chromeFrames) frame(c *collecting, s *event, dict timeline.Arg) {
 		f.pid = s.track.pid // the frame's own process writes this event
 	}
 	if f.id == nil || isPointer(f.id) && f.pid == Global {
-		return // an address is local to the process of the frame
+		return // an address is local to the frame's process
 	}
 	node := c.frameNode(f.id, f.pid, s.track.idSpace)
 	if s.name.event == producers.FrameDeletedInBrowser {
@@ -181,7 +181,7 @@ func (p *chromeFrames) frame(c *collecting, s *event, dict timeline.Arg) {
 	}
 }
 
-// add adds a state of a frame in the process with the given pid, or Global.
+// add adds a state of a frame. pid is the pid of its process, or Global.
 func (p *chromeFrames) add(c *collecting, s *event, node NodeID, frame knownFrame, pid int64) SnapshotID {
 	if node == 0 {
 		return 0
@@ -194,7 +194,7 @@ func (p *chromeFrames) add(c *collecting, s *event, node NodeID, frame knownFram
 	}
 	state := c.contexts.addState(Snapshot{Node: node, TS: s.TS, Event: s.Event, change: followed, Url: frame.url, Pid: pid})
 	if frame.parent != "" {
-		process := c.contexts.Nodes[node].Process // of an address; Global otherwise
+		process := c.contexts.Nodes[node].Process // the pid if the id is an address, otherwise Global
 		c.frameNode([]byte(frame.parent), process, s.track.idSpace)
 		c.contexts.refer(state, reference{Scope: ScopeFrame, Id: frame.parent, process: process, IDSpace: s.track.idSpace}, false)
 	}
@@ -215,8 +215,8 @@ func (p *chromeFrames) ready(c *collecting, f *frameFacts, idSpace string) {
 	p.waits -= len(list)
 }
 
-// address sets the url of a frame from an event that happens to contain it: many recordings lack the events that are
-// meant for that.
+// address sets the url of a frame from an event that happens to contain it: many recordings lack the events
+// intended for it.
 func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript bool) {
 	if len(url) == 0 || s.isEnd() {
 		return
@@ -235,9 +235,9 @@ func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript boo
 	}
 }
 
-// isInline reports whether the script of an event is surely part of the document of its frame, so that its url is the
-// document's: it does not start at the start of its file, as scripts in separate files do, or the file has the name of a
-// document.
+// isInline reports whether an event's script is certainly part of its frame's document, so that the script's url is the
+// document's: either it starts after the start of its file, unlike scripts in separate files, or the file has the name of
+// a document.
 func isInline(t *timeline.Timeline, s *event) bool {
 	if isDocumentName(s.facts.url) {
 		return true
@@ -274,7 +274,7 @@ func isDocumentName(url []byte) bool {
 	return false
 }
 
-// frameOf returns the context of the frame that an event names by its id; 0 if the event has no frame id or an address.
+// frameOf returns the context of the frame that an event names by its id; 0 if it has no frame id, or the id is an address.
 func (c *collecting) frameOf(s *event) NodeID {
 	if f := s.facts.frame; f != nil && !isPointer(f) {
 		return c.frameNode(f, Global, s.track.idSpace)
@@ -312,7 +312,7 @@ type chromeGraphics struct{}
 func (chromeGraphics) observe(c *collecting, s *event) error {
 	f := s.facts
 	pid := s.track.pid
-	if pid == Global && s.Thread != 0 { // asynchronous slices of no process
+	if pid == Global && s.Thread != 0 { // asynchronous slices outside any process
 		pid = c.found.tracks[s.Thread].pid
 	}
 	if !f.hasSequence || !f.hasLayerTree || pid == Global {
@@ -323,7 +323,7 @@ func (chromeGraphics) observe(c *collecting, s *event) error {
 	return c.addContext(s, TypeGraphicsFrame, c.contexts.nodeOf(scopeGraphics, id, pid))
 }
 
-// gcSlices finds the slices that collect garbage, and how much they freed.
+// gcSlices finds the slices that collect garbage, and the bytes that they freed.
 type gcSlices struct {
 	before map[uint64]int64 // heap size at the start of open collections, by ordinal
 }
@@ -356,10 +356,10 @@ func (p *gcSlices) observe(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: Freed, value: before - f.heapAfter})
 }
 
-// maxOpenCollections bounds the garbage collections that have not ended.
+// maxOpenCollections bounds gcSlices.before.
 const maxOpenCollections = 1 << 12
 
-// appendThreadName appends the id of the isolate that is made up for a thread.
+// appendThreadName appends the id of an isolate invented for a thread.
 func appendThreadName(b []byte, pid int64, tid timeline.InputID) []byte {
 	b = append(b, "thread:"...)
 	b = strconv.AppendInt(b, pid, 10)

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// found is the result of the first pass: what the events of the trace state about contexts.
+// found is the result of the first pass: the facts about contexts in the events of the trace.
 type found struct {
 	T          *timeline.Timeline
 	workers    int
@@ -25,7 +25,7 @@ type found struct {
 	categories []categoryInfo            // by CategoryID
 	Requests   requests
 	inputs     inputs
-	isolates   map[timeline.TrackID]NodeID // isolates of the threads that collect garbage
+	isolates   map[timeline.TrackID]NodeID // by thread: the isolate whose garbage it collects
 	Explicit   map[timeline.TrackID]bool   // threads with explicit events, where garbage collection is not charged to isolates
 	attributed bool                        // the trace contains an earlier attribution
 	Own        ownTracks
@@ -35,7 +35,7 @@ type found struct {
 	reorder  []timeline.Head // buffer of nested
 }
 
-// collecting is the first pass: it passes all events to the providers and collects what they find.
+// collecting is the first pass: it passes all events to the providers and collects their findings.
 type collecting struct {
 	found     *found
 	contexts  *Catalogue
@@ -50,7 +50,7 @@ type collecting struct {
 	event event
 
 	group   []timeline.Head // in input order
-	known   []arguments     // of group; nil: not read yet
+	known   []arguments     // arguments of group; nil: not read yet
 	inOrder bool            // group is processed in its order, see nested
 	early   []int           // indexes in group of ends that precede their starts
 	latest  arguments
@@ -62,13 +62,13 @@ type collecting struct {
 	id         []byte                // buffer of global
 }
 
-// ownTracks are the tracks that an earlier attribution has written, and the number of events on them.
+// ownTracks are the tracks that an earlier attribution wrote, and the number of events on them.
 type ownTracks struct {
 	Tracks           []timeline.TrackID
 	Slices, Instants int64
 }
 
-// observe counts an event on such a track.
+// observe counts an event on one of these tracks.
 func (w *ownTracks) observe(o *timeline.Head) {
 	switch o.Kind {
 	case timeline.ItemBegin:
@@ -224,7 +224,7 @@ func (f *found) walk(ctx context.Context, fn func(group []timeline.Head, inOrder
 	return f.T.Occurrences(ctx, false, inNesting)
 }
 
-// read reads the arguments of an occurrence into f, which may contain an earlier one's.
+// read reads the arguments of an occurrence into f, which may still contain an earlier occurrence's.
 func (c *collecting) read(o *timeline.Head, f *arguments) {
 	if f.any {
 		*f = arguments{}
@@ -235,7 +235,7 @@ func (c *collecting) read(o *timeline.Head, f *arguments) {
 	}
 }
 
-// observeGroup passes all events of one timestamp to the providers: first ends, then starts, then ends of slices without length.
+// observeGroup passes all events of one timestamp to the providers: first ends, then starts, then ends of zero-length slices.
 // known has their arguments; nil: not read yet.
 func (c *collecting) observeGroup(group []timeline.Head, known []arguments) error {
 	c.group, c.known = group, known
@@ -321,7 +321,7 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 	return c.costFacts(s)
 }
 
-// costFacts adds the arguments that the cost pass needs as evidence.
+// costFacts adds, as evidence, the arguments that the cost pass needs.
 func (c *collecting) costFacts(s *event) error {
 	if s.facts.hasCPU {
 		if err := c.add(Evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(s.facts.cpu)}); err != nil {
@@ -351,7 +351,7 @@ func (c *collecting) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	return end < o.End || end == o.TS
 }
 
-// lateCPU adds the CPU time of a slice whose end event comes too late for the cost pass as evidence.
+// lateCPU adds, as evidence, the CPU time of a slice whose end event comes too late for the cost pass.
 func (c *collecting) lateCPU(s *openBegin, end timeline.Nanos) error {
 	if !s.late || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
 		return nil
@@ -373,7 +373,7 @@ func (c *collecting) addContext(s *event, typ TypeID, node NodeID) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: ownContext, Type: typ, Node: node})
 }
 
-// IsolateRun is a frame or script that slices of the thread name in their arguments, rather than through propagation.
+// IsolateRun is a frame or script that slices of a thread name in their arguments; propagated ones do not count.
 type IsolateRun struct {
 	Thread timeline.TrackID
 	Node   NodeID
@@ -397,7 +397,7 @@ func (c isolateChoice) with(node NodeID) isolateChoice {
 }
 
 // isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the only one that the thread names,
-// otherwise the only one that its process names, otherwise one that is made up for the thread.
+// otherwise the only one that its process names, otherwise one invented for the thread.
 func (c *collecting) isolate(thread timeline.TrackID) NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
 		return own.node

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// contextNames finds names for Chrome contexts without a url: a frame is named by the host of most of its scripts, an
-// isolate by its worker script or thread.
+// contextNames finds names for Chrome contexts without a url: a frame is named after the host of most of its scripts, an
+// isolate after its worker script or thread.
 type contextNames struct {
 	frames  map[NodeID]*tally           // hosts of the scripts that ran in a frame
 	threads map[timeline.TrackID]*tally // urls of the scripts that a thread ran outside of frames
@@ -43,7 +43,7 @@ func (t *tally) count(c *Catalogue, text []byte) {
 	}
 }
 
-// mostFrequent returns the most frequent text; if there are several, the first; "" if there is none.
+// mostFrequent returns the most frequent text, the first one if several are equally frequent; "" if there is none.
 func (t *tally) mostFrequent() (text string) {
 	n := 0
 	if t != nil {
@@ -56,7 +56,7 @@ func (t *tally) mostFrequent() (text string) {
 	return text
 }
 
-// tallyOf returns the tally of a key, and creates it if the memory limit permits; otherwise nil.
+// tallyOf returns the tally of a key and creates it if necessary; nil if the memory limit does not permit that.
 func tallyOf[K comparable](c *Catalogue, m map[K]*tally, key K) *tally {
 	t := m[key]
 	if t == nil && c.Size+tallySize <= c.Limits.Of(MaxTableSize) { // without a tally a context is named by its id, so this is not a loss to count
@@ -105,7 +105,7 @@ func (p *contextNames) finish(c *collecting) {
 }
 
 // homes returns the thread of each isolate: the first that names the isolate and runs scripts itself, otherwise the
-// first that names it or for which it was made up.
+// first that names it or for which it was invented.
 func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	runs := map[timeline.TrackID]bool{}
 	for run := range c.found.Runs {
@@ -128,8 +128,8 @@ func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	return homes
 }
 
-// homeName names a thread with an isolate: a worker by its script, the main thread by its process, otherwise by the name of the
-// thread; "" if there is no name.
+// homeName names a thread with an isolate: a worker after its script, the main thread after its process, otherwise by the
+// thread's own name; "" if there is no name.
 func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	tr, process := c.t.Track(thread), c.t.Track(c.found.tracks[thread].process)
 	name, isMain := tr.Name, process.InputID == tr.InputID
@@ -166,7 +166,7 @@ func hostOf(url []byte) []byte {
 	return []byte(string(scheme) + "://" + string(host))
 }
 
-// shownID is the number of characters of a frame id that names show.
+// shownID is the number of characters of a frame id in names.
 const shownID = 6
 
 // shortFrame names a frame by the start of its id, or by its whole address.

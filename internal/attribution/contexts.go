@@ -39,7 +39,7 @@ const (
 	ScopeIsolate     = "isolate"
 	scopeScript      = "script"
 	ScopeLatency     = "latency"     // trace ids of input events
-	scopeEventTiming = "eventtiming" // input events known only by their EventTiming
+	scopeEventTiming = "eventtiming" // input events identified only by their EventTiming
 	scopeDOMEvent    = "domevent"    // Firefox: input events, by their time in microseconds
 	scopeGraphics    = "graphics"
 	scopeTab         = "tab"
@@ -57,9 +57,9 @@ const (
 	ViaArgs                       // named by an argument of the slice or an enclosing one
 	ViaAsync                      // in effect where the asynchronous slice started
 	ViaFlow                       // propagated along a flow
-	viaRequest                    // the context of the network request that is handled
+	viaRequest                    // taken from the network request that the work handles
 	ViaIsolate                    // the isolate of a garbage collection
-	ViaDescendants                // named by the slices inside
+	ViaDescendants                // named by inner slices
 
 	NumVia
 )
@@ -109,7 +109,7 @@ type Identity struct {
 	Process int64  // pid, or Global
 }
 
-// String returns scope/id, with @pid after it if the context is local to a process.
+// String returns scope/id, followed by @pid if the context is local to a process.
 func (i Identity) String() string {
 	s := i.Scope + "/" + i.ID
 	if i.Process != Global {
@@ -129,7 +129,7 @@ type Node struct {
 	IsFrame bool   // a frame of a document; not an isolate
 }
 
-// Limits of the tables in memory, see Limits. A recording of 190 MB fills 4 % of them.
+// Limits of the tables in memory, see Limits. A 190 MB recording fills 4 % of them.
 const (
 	MaxNodes     = 1 << 18
 	MaxTypes     = 1 << 7   // also bounds the size of a set, which has at most one context of each type
@@ -140,7 +140,7 @@ const (
 	textSize = 64  // overhead of a text in bytes
 )
 
-// reserve reports whether size more bytes fit the limit; otherwise it counts the loss.
+// reserve reserves size more bytes if they fit the limit; otherwise it reports false and counts the loss.
 func (c *Catalogue) reserve(size int) bool {
 	if c.Size+size > c.Limits.Of(MaxTableSize) {
 		c.dropped++
@@ -150,7 +150,7 @@ func (c *Catalogue) reserve(size int) bool {
 	return true
 }
 
-// mayGrow reports whether n values are fewer than the limit; otherwise it counts the loss.
+// mayGrow reports whether a table of n values is below its limit; otherwise it counts the loss.
 func (c *Catalogue) mayGrow(n, limit int) bool {
 	if n >= limit {
 		c.dropped++
@@ -226,7 +226,7 @@ func (n *Node) is(scope string, id []byte, process int64) bool {
 	return n.Process == process && n.ID == string(id) && n.Scope == scope
 }
 
-// Find returns an existing node.
+// Find returns the node with an identity; false if there is none.
 func (c *Catalogue) Find(scope, id string, process int64) (NodeID, bool) {
 	c.key = append(append(c.key[:0], scope...), id...)
 	c.key = binary.LittleEndian.AppendUint64(c.key, uint64(process))

@@ -43,12 +43,12 @@ const (
 	maxAsyncs      = 1 << 17 // sets and processes of asynchronous slices
 	maxShares      = 1 << 18 // in all open slices together
 	maxIdle        = 64      // capacity for shares that a thread keeps allocated
-	maxCuts        = 1 << 20 // splits of intervals because the tree changes
+	maxCuts        = 1 << 20 // interval splits due to tree changes
 )
 
 // costs sums the costs of contexts (attribution.md, Cost). It splits the time of every thread at the edges of slices and
 // where the set in effect changes, and charges each interval to the set in effect in its innermost slice. So for every type,
-// the sum over all contexts and unattributed work is the time in which the thread was busy.
+// the sum over all contexts and unattributed work is the busy time of the thread.
 type costs struct {
 	c       *Catalogue
 	sets    *Sets
@@ -92,7 +92,7 @@ type setSpan struct {
 	since, until timeline.Nanos
 }
 
-// account is the state of costs for a thread.
+// account is the cost state of a thread.
 type account struct {
 	lastKey    cellKey
 	lastCell   int32
@@ -111,7 +111,7 @@ type cpuTime struct {
 	children timeline.Nanos // CPU time of the direct children, or wall time where unknown
 }
 
-// share is a part of a slice's own time with one set.
+// share is a part of a slice's own time that belongs to one set.
 type share struct {
 	since      timeline.Nanos
 	wall       timeline.Nanos
@@ -151,7 +151,7 @@ func (k *costs) cell(a *account, key cellKey) int32 {
 	return i
 }
 
-// chargedFor returns the set to charge for another one: the first with the same contexts, from whatever source.
+// chargedFor returns the set to charge for another one: the first with the same contexts, whatever their sources.
 func (k *costs) chargedFor(set SetID) SetID {
 	if int(set) < len(k.charged) && k.charged[set] != 0 {
 		return k.charged[set] - 1
@@ -261,7 +261,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	}
 }
 
-// charge charges an interval from a time on to a set whose tree is unchanged since the given time.
+// charge charges an interval that starts at from to a set. The set's tree has not changed since the time since.
 func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.Nanos) {
 	end := from + to.Wall
 	inside, until := k.window.clip(from, end)
@@ -350,7 +350,7 @@ func (k *costs) task(a *account, part setShare) {
 	a.task = append(a.task, part)
 }
 
-// begin counts a slice that begins.
+// begin counts a slice that starts.
 func (k *costs) begin(w *thread, s *slice) {
 	if k.intervals != nil {
 		k.intervals.raiseLimit()
@@ -385,7 +385,7 @@ func (k *costs) begin(w *thread, s *slice) {
 	c.ForcedN[i]++
 }
 
-// end ends the innermost slice of a thread after its time was charged: it divides the CPU time among the intervals.
+// end ends the innermost slice of a thread once its time has been charged: it divides the CPU time among the intervals.
 func (k *costs) end(w *thread) {
 	s, end := w.slices.At(w.busy), w.slices.End(w.busy)
 	k.divideCPU(w, s)
@@ -452,7 +452,7 @@ func (k *costs) divideCPU(w *thread, s *slice) {
 	}
 }
 
-// cellOf returns the cell of a share; it looks the cell up again if cells were spilled meanwhile.
+// cellOf returns the cell of a share; it looks the cell up again if cells have been spilled since.
 func (k *costs) cellOf(w *thread, s *slice, sh *share) *Cell {
 	if sh.generation != k.Cells.generation {
 		sh.cell, sh.generation = k.Cells.place(cellKey{sh.since, w.id, sh.set, s.category}), k.Cells.generation
@@ -460,7 +460,7 @@ func (k *costs) cellOf(w *thread, s *slice, sh *share) *Cell {
 	return k.Cells.at(sh.cell)
 }
 
-// portion returns whole · part / total, rounded, half up. part is at most total.
+// portion returns whole · part / total, rounded half up. part is at most total.
 func portion(whole, part, total timeline.Nanos) timeline.Nanos {
 	hi, lo := bits.Mul64(2*uint64(whole), uint64(part))
 	lo, carry := bits.Add64(lo, uint64(total), 0)
@@ -492,7 +492,7 @@ func (k *costs) async(o *timeline.Head, process timeline.TrackID, set SetID) {
 	key := asyncKey{k.chargedFor(set), process}
 	if _, ok := k.Asyncs[key]; !ok && len(k.Asyncs) >= k.c.Limits.Of(maxAsyncs) {
 		k.limited++
-		key = asyncKey{} // no request
+		key = asyncKey{} // unattributed, without a process
 	}
 	k.Asyncs[key] += k.addBounded(sumAsync, to-from)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// This file recognizes what an earlier attribution has written. It examines only traces that are marked as attributed; in
+// This file recognizes the additions of an earlier attribution. It examines only traces that are marked as attributed; in
 // others, equal names mean nothing.
 
 // Attributes of a trace that record how an attribution was written into it.
@@ -24,7 +24,7 @@ const (
 	FormAppended  = "appended"  // weft copied the packets of the trace and added its own
 )
 
-// IsOwnAttribute reports whether attribution has added an attribute of an attributed trace.
+// IsOwnAttribute reports whether an attribute of an attributed trace was added by attribution.
 func IsOwnAttribute(key string) bool {
 	return key == FormAttribute || key == timeline.AppendedAttribute || strings.HasPrefix(key, CostAttribute)
 }
@@ -42,7 +42,7 @@ func FormOf(t *timeline.Timeline) string {
 // WasAttributed reports whether a trace contains an attribution.
 func WasAttributed(t *timeline.Timeline) bool { return FormOf(t) != "" }
 
-// IsOwnTrack reports whether attribution has added a track.
+// IsOwnTrack reports whether a track was added by attribution.
 func IsOwnTrack(t *timeline.Timeline, id timeline.TrackID) bool {
 	role := t.Role(id)
 	return role == timeline.RoleContexts || role == timeline.RoleCatalogue
@@ -52,7 +52,7 @@ func IsOwnTrack(t *timeline.Timeline, id timeline.TrackID) bool {
 // where present, hops and candidates.
 const (
 	NoteKey = "contexts"
-	// OtherNoteKey is the name if the event has its own argument NoteKey. If the event has both, it gets no note.
+	// OtherNoteKey is the name for events that have their own NoteKey argument. Events that have both get no note.
 	OtherNoteKey = "weft_contexts"
 )
 
@@ -170,7 +170,7 @@ func (earlierNotes) observe(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
 }
 
-// inherit adds the contexts in a note that come from the thread that wrote an asynchronous slice or an instant. Contexts from
+// inherit adds a note's contexts that come from the thread that wrote an asynchronous slice or an instant. Contexts from
 // arguments are computed again.
 func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 	for m := range c.t.Members(note) {
@@ -208,7 +208,7 @@ func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 	return nil
 }
 
-// inheritedValue is the value of inherited evidence, and inheritedVia its inverse.
+// inheritedValue encodes a source and hops as the value of inherited evidence; inheritedVia is its inverse.
 func inheritedValue(via Via, hops int64) int64 {
 	return int64(via)<<8 | min(max(hops, 0), maxHops)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// inEffect returns the contexts that the second pass knows to be in effect inside an open slice of a thread
+// inEffect returns the contexts in effect inside an open slice of a thread, as far as the second pass has found them
 // (attribution.md, The model): for each type the innermost entry or the explicit context, whichever began later. The result is
 // valid until the next call.
 func (p *propagating) inEffect(th *openThread, slice int) []entry {
@@ -79,7 +79,7 @@ func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bo
 }
 
 // async handles the start of an asynchronous slice or an instant on its track (attribution.md, rule 5). Contexts named by
-// arguments come first, then the thread's that wrote it, then the enclosing asynchronous slice's.
+// arguments come first, then the contexts of the thread that wrote it, then the enclosing asynchronous slice's.
 func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	track := p.asyncs[o.Track]
 	p.closeAsyncs(&track, o.TS)
@@ -251,7 +251,7 @@ func (p *propagating) handle(th *openThread, s *openSlice, request int) {
 	}
 }
 
-// travels reports whether a context may propagate to other work. Isolates may not, because they collect for many contexts.
+// travels reports whether a context may propagate to other work. Isolates may not: they collect garbage for many contexts.
 func (p *propagating) travels(b *entry) bool {
 	return b.Node != 0 && b.Via != ViaIsolate && b.Type != TypeTrigger && p.contexts.Nodes[b.Node].Scope != ScopeIsolate
 }

@@ -22,7 +22,7 @@ type kind uint8
 const (
 	// ownContext: the arguments name a context of a type.
 	ownContext kind = iota + 1
-	// collects: the slice collects garbage. Its isolate is in found.isolates when all events were read.
+	// collects: the slice collects garbage. Its isolate is in found.isolates once all events have been read.
 	collects
 	// enters and leaves: an explicit event. destroys: the deletion of an object.
 	enters
@@ -50,9 +50,9 @@ const (
 	Freed
 	// hasStack: the event has the call stack of the script that caused it.
 	hasStack
-	// ownCategory: the arguments state the category of the slice, which is value.
+	// ownCategory: the arguments state the category of the slice; value is the category.
 	ownCategory
-	// noteTaken: the event's own arguments have names of notes; value has a bit for each index of NoteKeys.
+	// noteTaken: the event's own arguments use note names; value has a bit for each taken index of NoteKeys.
 	noteTaken
 )
 

@@ -29,7 +29,7 @@ func (p *explicitEvents) observe(c *collecting, s *event) error {
 	return nil
 }
 
-// eventID is the identity of an event, from the arguments in which the reader keeps what Perfetto cannot represent.
+// eventID is the identity of an event, from the arguments in which the reader keeps the fields that Perfetto cannot represent.
 type eventID struct {
 	phase   byte
 	id      []byte // nil: none
@@ -38,7 +38,7 @@ type eventID struct {
 	several bool // two kinds of id, or one without a value
 }
 
-// identity reads the argument "weft" of an event.
+// identity reads the identity of an event from its "weft" argument.
 func (p *explicitEvents) identity(s *event) (out eventID) {
 	out.scope = scopePointer
 	for weft := range p.t.ArgList(s.Args) {
@@ -221,7 +221,7 @@ func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	return class, id, category
 }
 
-// reference reads id_ref, pid_ref and scope of a reference, in both spellings (attribution.md, The model).
+// reference reads id_ref, pid_ref and scope of a reference, in either spelling (attribution.md, The model).
 func (p *explicitEvents) reference(c *collecting, dict timeline.Arg, from *track) (out reference, ok bool) {
 	if dict.Kind != timeline.ArgDict {
 		return out, false

@@ -30,7 +30,7 @@ type arguments struct {
 	timeStamp   float64
 	processing  float64 // processingStart
 	cpu         timeline.Nanos
-	ownURL      []byte  // argument of the event, not member of data
+	ownURL      []byte  // url as an argument of the event, not as a member of data
 	window      int64   // Firefox: innerWindowID; 0: none
 	tab         int64   // Firefox: tab of the window
 	domType     []byte  // Firefox: eventType
@@ -44,10 +44,10 @@ type arguments struct {
 	status  []byte       // Firefox: request status
 	count   float64      // Firefox: request size in bytes
 
-	probe   []byte // probe of a slice made from probe lines
+	probe   []byte // the probe, for slices made from probe lines
 	request []byte // OpenTelemetry: the request that starts with the span
 
-	notes [len(NoteKeys)]timeline.Arg // arguments with names of notes; Kind 0: none
+	notes [len(NoteKeys)]timeline.Arg // arguments with note names; Kind 0: none
 
 	heapBefore int64 // usedHeapSizeBefore of a garbage collection
 	heapAfter  int64 // usedHeapSizeAfter
@@ -71,7 +71,7 @@ const (
 	fromFrameID
 )
 
-// text returns the text of an argument; nil if it is empty or not a text.
+// text returns the text of an argument; nil if it is empty or not text.
 func text(a *timeline.Arg) []byte {
 	if a.Kind == timeline.ArgString && len(a.Text()) > 0 {
 		return a.Text()
@@ -111,7 +111,7 @@ func appendNumber(b []byte, a *timeline.Arg) []byte {
 	return b
 }
 
-// factNames are the names of the arguments that read needs, with the members of those that are dictionaries.
+// factNames are the names of the arguments that read needs, and of the members of dictionaries among them.
 var factNames = map[string]bool{
 	"data": true, "beginData": true, "frame": true, "frameId": true, "frameSeqId": true, "layerTreeId": true,
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
@@ -282,7 +282,7 @@ func (f *arguments) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, nam
 	}
 }
 
-// readWeft reads the argument in which weft keeps more about an event.
+// readWeft reads the argument in which weft keeps further facts about an event.
 func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return

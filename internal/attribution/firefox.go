@@ -46,8 +46,8 @@ func (firefoxWindows) observe(c *collecting, s *event) error {
 	return c.addContext(s, TypeFrame, c.windowNode(f.window, s.track.idSpace))
 }
 
-// firefoxInput finds input events among the DOMEvent markers of Firefox. These have no id; markers that belong to one
-// input event of the system have the same time when their latency is subtracted.
+// firefoxInput finds input events among Firefox's DOMEvent markers. These have no id; the markers of one system input
+// event have the same time after subtraction of their latency.
 type firefoxInput struct{}
 
 // inputTypes are the types of DOM events that users cause.

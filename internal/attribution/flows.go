@@ -14,7 +14,7 @@ type carried struct {
 	visited []uint64 // ordinals of the slices that it has passed
 }
 
-// maxVisited bounds carried.visited, which has the latest slices.
+// maxVisited bounds carried.visited, which keeps the latest slices.
 const maxVisited = 256
 
 // flowStep handles a step of a flow in a slice: first the contexts of the flow become entries of the slice, then the flow
@@ -66,7 +66,7 @@ func (p *propagating) flowStep(s *flowbind.Step) error {
 	return nil
 }
 
-// closeBefore ends the slices of a thread up to a time, unless that was done already.
+// closeBefore ends the slices of a thread up to a time, unless they have already been ended.
 func (p *propagating) closeBefore(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt == ts {
 		return nil
@@ -166,7 +166,7 @@ func mergeEntries(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
 	return out
 }
 
-// pickUp adds the contexts in effect where a flow leaves a slice to the flow. They replace earlier ones of the same type.
+// pickUp adds to a flow the contexts in effect where it leaves a slice. They replace earlier ones of the same type.
 func (p *propagating) pickUp(th *openThread, s *flowbind.Step, f *carried) {
 	for _, b := range p.setOf(th, s) {
 		if !p.travels(&b) {

@@ -2,7 +2,7 @@ package attribution
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// Bounds of the memory of the second pass for open flows, requests and asynchronous slices.
+// Bounds of the second pass's memory for open flows, requests and asynchronous slices.
 const (
 	MaxHeld = 16 << 20 // bytes
 
@@ -13,7 +13,7 @@ const (
 	maxEnded    = 1 << 8 // slices of a thread that end at one time and are remembered for flow steps at that time
 )
 
-// reserve reports whether size more bytes fit the limit; otherwise it counts the loss.
+// reserve reserves size more bytes if they fit the limit; otherwise it reports false and counts the loss.
 func (p *propagating) reserve(size int) bool {
 	switch {
 	case p.held+size <= p.contexts.Limits.Of(MaxHeld):

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// history records the active contexts of a thread after each explicit event of one timestamp, for lookup by the number of
-// an event in any order.
+// history records the active contexts of a thread after each explicit event of one timestamp, for lookup by event
+// number, in any order.
 type history struct {
 	types []typeHistory // sorted by type
 }

@@ -39,7 +39,7 @@ const (
 	fromLatency                        // InputLatency::…
 )
 
-// inputBegin is the time of an input event.
+// inputBegin is the time of an input event in an id space.
 type inputBegin struct {
 	idSpace string
 	at      timeline.Nanos
@@ -166,7 +166,7 @@ func (in *inputs) latest(id NodeID) NodeID {
 	return id
 }
 
-// add adds or updates an input event. Of several slices of one kind, the first one and the longest latency count.
+// add adds or updates an input event. If several slices have one kind, the first one and the longest latency count.
 func (in *inputs) add(c *collecting, i Input) {
 	if at, ok := in.byNode[i.node]; ok {
 		old := &in.List[at]
@@ -191,7 +191,7 @@ func (in *inputs) add(c *collecting, i Input) {
 	in.List = append(in.List, i)
 }
 
-// typeOf numbers the types of DOM events; 0 if there are too many.
+// typeOf returns the number of a DOM event type; 0 if there are too many.
 func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 	if id, ok := in.types[string(name)]; ok {
 		return id
@@ -249,7 +249,7 @@ func (in *inputs) begin(c *collecting, s *event) {
 	}
 }
 
-// identify returns the input event of a slice with a trace id, and adds the input event if it is a latency slice.
+// identify returns the input event of a slice with a trace id, and adds the input event if the slice is a latency slice.
 // EventLatency has the trace id and the type of the event in its own arguments (attribution.md, rule 8).
 func (in *inputs) identify(c *collecting, s *event, id NodeID) NodeID {
 	i, ok := in.unnamed[s.ordinal]
@@ -298,7 +298,7 @@ func (in *inputs) stage(s *event) {
 	}
 }
 
-// timing records an EventTiming slice. Its input event is known only after the last event: it may have a trace id.
+// timing records an EventTiming slice. Its input event is found only after the last event: a latency slice may provide it.
 func (in *inputs) timing(c *collecting, s *event) {
 	ms := s.facts.processing - s.facts.timeStamp
 	if !(math.Abs(ms) < 1e9) {

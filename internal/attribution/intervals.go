@@ -38,9 +38,9 @@ type intervals struct {
 	err     error
 }
 
-// Limits of intervals: IntervalsPerSlice for each slice of a thread, and MaxIntervals more. Long recordings have one for every
+// Limits of intervals: IntervalsPerSlice for each slice of a thread, and MaxIntervals more. Long recordings have one per
 // five slices. Without a limit, many contexts that are always in effect on a thread that pauses between slices would add one
-// interval of each type for every slice. Of the types at one time the last ones are dropped; costs still count them.
+// interval of each type for every slice. Among simultaneous types, the last are dropped; costs still count them.
 const (
 	MaxIntervals      = 1 << 16
 	IntervalsPerSlice = 4
@@ -52,10 +52,10 @@ type IntervalTrack struct {
 	Type   TypeID
 }
 
-// threadIntervals is the latest interval of every type on a thread.
+// threadIntervals holds the latest interval of every type on a thread.
 type threadIntervals struct {
 	open  []Interval // by type
-	last  []Interval // the ones before; their memory is reused
+	last  []Interval // the previous ones; their memory is reused
 	set   SetID      // set of the open intervals
 	until timeline.Nanos
 	valid bool
@@ -109,7 +109,7 @@ func (v *intervals) appendInterval(open []Interval, id memberID, thread timeline
 	return append(open, Interval{From: from, Thread: thread, Node: e.Node, Snapshot: e.Snapshot, Type: e.Type})
 }
 
-// continues reports whether an entry has the context of an interval and the same name.
+// continues reports whether an entry has the same context and name as an interval.
 func (v *intervals) continues(e *Member, i *Interval) bool {
 	if v.c.LogicalOf(e.Node) != v.c.LogicalOf(i.Node) {
 		return false

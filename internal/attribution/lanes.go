@@ -13,8 +13,8 @@ const (
 )
 
 // nested returns the events of one timestamp in the order in which the slices of each thread nest, longest first
-// (attribution.md, Cost), and whether that is the order of ordinals. It is, except if a Perfetto trace has overlapping
-// slices of a thread on separate tracks. The result is valid until the next call.
+// (attribution.md, Cost), and whether that is the order of ordinals. The two differ only if a Perfetto trace has
+// overlapping slices of a thread on separate tracks. The result is valid until the next call.
 func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
 		return group, true

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// lists interns lists of numbers: equal lists have equal numbers; the empty list has 0.
+// lists interns lists of values: equal lists have the same number; the empty list has number 0.
 type lists[E ~uint32] struct {
 	values   []E      // of all lists, concatenated
 	ends     []uint32 // by number

@@ -36,8 +36,8 @@ type lifeEvent struct {
 	alive    bool
 }
 
-// objectStates returns the states of an identity over time. If several objects have one identity at a time, it prefers the
-// one whose class is the type of the context, then the one of the same category, then the one created last
+// objectStates returns the states of an identity over time. If several objects share the identity at a time, it prefers
+// the one whose class is the type of the context, then the one with its category, then the one created last
 // (attribution.md, rule 3).
 func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 	first := &c.Snapshots[changes[0]]
@@ -72,7 +72,7 @@ func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 }
 
 // lifeEvents separates objects of one identity by their classes, and their lives by creation and deletion. An object whose
-// creation is not in the trace exists from the end of the life before.
+// creation is not in the trace exists from the end of the previous life.
 func (c *Catalogue) lifeEvents(changes []SnapshotID) []lifeEvent {
 	type open struct {
 		life   *life

@@ -10,7 +10,7 @@ const PageType = "page"
 // inputName is the user's name for TypeInputEvent.
 const inputName = "input"
 
-// NamedTypes are the context types that a user has selected by name. The zero NamedTypes are all types.
+// NamedTypes are the context types that a user has selected by name. The zero value selects all types.
 type NamedTypes struct {
 	types map[TypeID]bool // nil: all
 	pages bool            // name frames by their pages

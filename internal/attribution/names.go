@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// nameInfo is the information that the name of an event provides.
+// nameInfo holds the facts that the name of an event implies.
 type nameInfo struct {
 	name      string
 	Category  producers.Category // producers.CategoryNone: the category of the enclosing slice
@@ -20,13 +20,13 @@ type nameInfo struct {
 // pageCallCategory is the category of calls that weft makes from the samples of self-profiles.
 const pageCallCategory = "js"
 
-// categoryInfo is the information that the category of an event in the input provides.
+// categoryInfo holds the facts that the category of an event in the input implies.
 type categoryInfo struct {
 	call   bool // a function call
 	Script bool // it runs a script
 }
 
-// categoriesOf returns the information of all categories; index 0 is for events without a category.
+// categoriesOf returns the categoryInfo of every category; index 0 is for events without a category.
 func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	infos := make([]categoryInfo, t.CategoryCount()+1)
 	for id := range infos[1:] {
@@ -52,7 +52,7 @@ func Knows(name string) bool {
 	return info.event != producers.OtherEvent || info.Category != producers.CategoryNone || info.collector || info.script
 }
 
-// infosOf returns the information of all names; index 0 is for events without an interned name.
+// infosOf returns the nameInfo of every name; index 0 is for events without an interned name.
 func infosOf(t *timeline.Timeline) []nameInfo {
 	infos := make([]nameInfo, t.NameCount()+1)
 	for id := range infos[1:] {
@@ -61,7 +61,7 @@ func infosOf(t *timeline.Timeline) []nameInfo {
 	return infos
 }
 
-// markerInfo returns the information of a Firefox marker name, which is an argument of its slice.
+// markerInfo returns the nameInfo of a Firefox marker name, which is an argument of its slice.
 func (f *found) markerInfo(name []byte) *nameInfo {
 	info, ok := f.markers[string(name)]
 	if !ok {

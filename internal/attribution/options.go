@@ -12,12 +12,12 @@ import (
 // ViaName is the name of a Via in options.
 type ViaName string
 
-// FlowConflict defines what happens if a flow propagates a context to a slice while a different one, which is not an
-// ancestor of it, is in effect.
+// FlowConflict defines the result if a flow propagates a context to a slice while a different context, not an ancestor
+// of the first, is in effect.
 type FlowConflict string
 
 const (
-	// ReplaceActive uses the context of the flow; so does "".
+	// ReplaceActive uses the context of the flow; "" means the same.
 	ReplaceActive FlowConflict = "replace"
 	// KeepActive keeps the active context in effect.
 	KeepActive FlowConflict = "keep"
@@ -25,7 +25,7 @@ const (
 	CommonAncestor FlowConflict = "lca"
 )
 
-// ParseFlowConflict returns the FlowConflict with a name.
+// ParseFlowConflict returns the FlowConflict with the given name.
 func ParseFlowConflict(name string) (FlowConflict, error) {
 	names := []string{string(ReplaceActive), string(KeepActive), string(CommonAncestor)}
 	if slices.Contains(names, name) {
@@ -40,7 +40,7 @@ type Options struct {
 	Sources      []ViaName    // sources of contexts; nil: all
 	FlowConflict FlowConflict // "": ReplaceActive
 	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, even without a leave event. It
-	// compensates for producers that enter contexts and do not leave them.
+	// compensates for producers that enter contexts without leaving them.
 	EndWithSlice bool
 	// From and To limit the time for which costs are summed; 0 is the start or the end of the trace. They are times of the
 	// trace, or are counted from its first event if FromStart is set.

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// selfProfiles finds the page of the threads of a JS self-profile by its origin; the profile contains nothing else about it
+// selfProfiles finds the page of a JS self-profile's threads by its origin, the only fact about the page in the profile
 // (jsprofile.md 3).
 type selfProfiles struct{}
 
@@ -19,8 +19,8 @@ func (selfProfiles) observe(c *collecting, s *event) error {
 	return c.addContext(s, TypeFrame, n)
 }
 
-// findOrigins finds the threads of self-profiles and the origins of their pages, which are the subjects of their tracks with
-// page states.
+// findOrigins finds the threads of self-profiles and the origins of their pages, which are the subjects of their page state
+// tracks.
 func findOrigins(t *timeline.Timeline, places []track) {
 	origins := map[timeline.TrackID]string{}
 	for id := range places {

@@ -17,7 +17,7 @@ const (
 	placeOwn                  // written by an earlier attribution
 )
 
-// track is the information of attribution about a track.
+// track holds the facts that attribution uses about a track.
 type track struct {
 	Place     Place
 	Thread    timeline.TrackID // the thread of the track; for spans the track itself; 0: none
@@ -26,9 +26,9 @@ type track struct {
 	moved     timeline.Nanos   // difference between times of events and times in their arguments, due to clock alignment
 	class     string           // placeObjects: class of the objects
 	lane      bool             // PlaceThread: its slices overlap others of the thread
-	network   bool             // has Firefox's requests
+	network   bool             // has Firefox requests
 	sampled   bool             // derived from samples, so not asynchronous slices
-	duplicate bool             // time of the thread that other slices count already
+	duplicate bool             // its time is already counted by other slices of the thread
 	origin    string           // self-profiles: origin of the page
 	idSpace   string           // id space of global ids, see timeline.Timeline.IDSpace
 }
@@ -36,7 +36,7 @@ type track struct {
 // maxTrackDepth bounds the number of parents of a track.
 const maxTrackDepth = 100
 
-// TracksOf returns the information about all tracks, by id.
+// TracksOf returns the facts about all tracks, by id.
 func TracksOf(t *timeline.Timeline) []track {
 	places := make([]track, t.TrackCount())
 	places[0] = track{Place: placeInstant, pid: Global, idSpace: t.IDSpace(0)}

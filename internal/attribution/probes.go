@@ -31,7 +31,7 @@ func (layoutProbes) observe(c *collecting, s *event) error {
 	return c.addContext(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.track.pid, s.track.idSpace))
 }
 
-// CategoryOfProbe returns the category of a slice of a layout probe, by its arguments; otherwise producers.CategoryNone.
+// CategoryOfProbe returns the category of a layout probe's slice from its arguments; otherwise producers.CategoryNone.
 func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Category {
 	for a := range t.ArgList(args) {
 		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {

@@ -55,13 +55,13 @@ type propagating struct {
 	pending  map[uint64][]entry // entries from flows for slices that have not started
 	last     uint64             // highest ordinal that has started
 	flows    map[uint64]*carried
-	queued   []Evidence // of the actions
+	queued   []Evidence // evidence of the actions
 	actions  []action
 	effect   []entry // result of inEffect
 	instants []entry // contexts named by instants of the group
 	held     int     // bytes, see reserve
 	now      timeline.Nanos
-	patience int // number of failures of reserve before the next sweep
+	patience int // number of reserve failures before the next sweep
 }
 
 // openThread is the state of a thread.
@@ -110,7 +110,7 @@ type openAsync struct {
 type action struct {
 	event uint32
 	at    int // index in the group; -1: the flow step
-	first int // index of its evidence in kinds
+	first int // index of its evidence in queued
 	count int
 	step  flowbind.Step
 }
@@ -334,13 +334,13 @@ func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
 	}
 }
 
-// maxSearch bounds how many enclosing slices are searched. Deeper nesting is an error of the producer.
+// maxSearch bounds the number of enclosing slices in a search. Deeper nesting is an error of the producer.
 const maxSearch = 1 << 9
 
 // searchEnd returns the index of the outermost slice in a search that starts at a slice.
 func searchEnd(slice int) int { return max(slice-maxSearch, 0) }
 
-// within reports whether an open slice has an entry of a type and source.
+// within reports whether an open slice has an entry with a type and source.
 func (th *openThread) within(typ TypeID, via Via) bool {
 	last := th.slices.Len() - 1
 	for i := last; i >= searchEnd(last); i-- {
@@ -433,7 +433,7 @@ func (p *propagating) instant(o *timeline.Head, tr *track, list []Evidence, e *E
 	return nil
 }
 
-// closeUntil ends the slices that end up to a time. It remembers those that end exactly then: a flow event of
+// closeUntil closes the slices that end by a time. It remembers slices that end exactly then, because a flow event of
 // this time may belong to them.
 func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt != ts {
@@ -476,7 +476,7 @@ func (p *propagating) remember(th *openThread, slice int) {
 	th.ended = append(th.ended, ended{th.slices.At(slice).ordinal, len(th.endedSets)})
 }
 
-// endedSet returns the set of a slice that was remembered by closeUntil; false if there is none.
+// endedSet returns the set of a slice that closeUntil remembered; false if there is none.
 func (th *openThread) endedSet(ordinal uint64) ([]entry, bool) {
 	i := slices.IndexFunc(th.ended, func(e ended) bool { return e.ordinal == ordinal })
 	if i < 0 {
@@ -512,7 +512,7 @@ func (p *propagating) close(th *openThread, s *openSlice) error {
 	return nil
 }
 
-// fromDescendants returns the entry that follows from the frames of the slices inside (attribution.md, rule 10).
+// fromDescendants returns the entry that follows from the frames of inner slices (attribution.md, rule 10).
 func (p *propagating) fromDescendants(s *openSlice) entry {
 	b := entry{ordinal: s.ordinal, Type: TypeFrame, Node: s.frames.common, Via: ViaDescendants}
 	if len(s.frames.list) > 1 {

@@ -44,7 +44,7 @@ type taskContext struct {
 	Self       timeline.Nanos // self time in the task
 }
 
-// ContextsOfTask returns, by type, the context with the most self time in a long task; the first one if several have the same.
+// ContextsOfTask returns, by type, the context with the most self time in a long task; the first one if several tie.
 func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 	type key struct {
 		typ  TypeID
@@ -98,8 +98,8 @@ func (r *Result) Of(ordinal uint64) (SetID, error) {
 	return s.Set, nil
 }
 
-// Current returns the contexts in effect on a thread at a time by type; none if the thread is idle. It needs Options.Intervals,
-// scans all intervals, and must not be called after Attach.
+// Current returns, by type, the contexts in effect on a thread at a time; none if the thread is idle. It needs
+// Options.Intervals, scans all intervals, and must not be called after Attach.
 func (r *Result) Current(thread timeline.TrackID, ts timeline.Nanos) (map[string]Identity, error) {
 	if r.Intervals == nil {
 		return nil, errors.New("the attribution has no intervals")

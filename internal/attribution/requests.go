@@ -74,7 +74,7 @@ func (chromeRequests) observe(c *collecting, s *event) error {
 	return c.add(e)
 }
 
-// firefoxRequests finds Firefox's requests and the markers that belong to them. They share the id of the channel, also across
+// firefoxRequests finds Firefox's requests and the markers that belong to them. They share the channel id, even across
 // the processes that make and send a request (firefox.md 5).
 type firefoxRequests struct{ id []byte }
 

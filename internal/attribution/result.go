@@ -68,7 +68,7 @@ func sumCosts(ctx context.Context, f *found, e *Entries, opts Rules) (r *Result,
 	return r, nil
 }
 
-// countLimits counts what exceeded limits.
+// countLimits counts the losses due to limits as problems.
 func (r *Result) countLimits(f *found) {
 	log := r.Timeline.Problems()
 	dropped := f.Contexts.dropped + r.Sets.Full

@@ -25,10 +25,10 @@ type Member struct {
 	Candidates candidatesID // the contexts to choose from, if there were several (attribution.md, rule 4)
 }
 
-// maxHops is the number of flow arrows along which a context propagates (attribution.md, rule 6).
+// maxHops is the maximum number of flow arrows along which a context propagates (attribution.md, rule 6).
 const maxHops = 64
 
-// Limits of the tables of sets, 90 MiB in total, see Limits. A recording of 190 MB fills 3 % of them. When a table is full,
+// Limits of the tables of sets, 90 MiB in total, see Limits. A 190 MB recording fills 3 % of them. When a table is full,
 // further sets lack new members.
 const (
 	maxEntries        = 1 << 20
@@ -98,7 +98,7 @@ func (s *Sets) Intern(list []NodeID) candidatesID {
 	return candidatesID(s.countFull(s.Candidates.Intern(list)))
 }
 
-// Set interns a set of members, which are sorted by type.
+// Set interns a set of members; the list must be sorted by type.
 func (s *Sets) Set(list []memberID) SetID { return SetID(s.countFull(s.Lists.Intern(list))) }
 
 // countFull counts lists beyond the limits.
@@ -109,7 +109,7 @@ func (s *Sets) countFull(id uint32, ok bool) uint32 {
 	return id
 }
 
-// With returns a set with a member added; it replaces the one of its type.
+// With returns a set with a member added, which replaces a member of the same type.
 func (s *Sets) With(set SetID, e memberID) SetID {
 	if e == 0 {
 		return set
@@ -142,7 +142,7 @@ func (s *Sets) With(set SetID, e memberID) SetID {
 	return out
 }
 
-// withAll returns a set with members added, which replace members of the same types; of several new ones of one type the last one counts.
+// withAll returns a set with members added, which replace members of the same types; the last new member of a type counts.
 // It sorts the list.
 func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	switch len(list) {

@@ -41,7 +41,7 @@ type costing struct {
 	costs         *costs
 
 	threads []*thread // by TrackID; nil: no events
-	ranges  []int     // end of the evidence of each event of the group in kinds
+	ranges  []int     // by event of the group: end of its evidence in groupEvidence
 	marks   []mark
 	merged  []memberID
 	adding  []memberID    // members to add to a set
@@ -49,7 +49,7 @@ type costing struct {
 	key     uint8         // EventSet.Key of the current event
 	uses    firstUses
 
-	// orders has, for threads with explicit events at the current time, the explicit contexts before each event
+	// orders holds, for threads with explicit events at the current time, the explicit contexts before each event
 	// (attribution.md, rule 1); ordered lists these threads in input order.
 	orders   map[timeline.TrackID]*history
 	ordered  []timeline.TrackID
@@ -296,8 +296,8 @@ func (s *costing) store(o *timeline.Head, set SetID) error {
 	return s.eventSets.Add(EventSet{Ordinal: o.Ordinal, Event: o.Event, Set: set, Key: s.key})
 }
 
-// instant computes the set of an instant, on a thread if that is known. Its contexts have the states of its time
-// (attribution.md, rule 3), not of the start of the enclosing slice.
+// instant computes the set of an instant, on its thread if known. Its contexts have their states at that time
+// (attribution.md, rule 3), not at the start of the enclosing slice.
 func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 	set := SetID(0)
 	if w != nil {
@@ -372,7 +372,7 @@ func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []ent
 	return s.store(o, set)
 }
 
-// endOf returns the end of a slice: at the latest the end of the enclosing slice.
+// endOf returns the end of a slice, at most the end of the enclosing slice.
 func (s *costing) endOf(w *thread, o *timeline.Head) timeline.Nanos {
 	limit := LastTime
 	if n := w.slices.Len(); n > 0 {
@@ -511,7 +511,7 @@ func (s *costing) rebind(set SetID, ts timeline.Nanos) SetID {
 	return set // the table is full
 }
 
-// settle updates the sets in effect on a thread after a slice has ended or an explicit event.
+// settle updates the sets in effect on a thread after the end of a slice or an explicit event.
 func (s *costing) settle(w *thread) {
 	w.current = s.effective(w, w.explicit)
 	if w.charged = w.current; w.busy >= 0 && w.busy < w.slices.Len()-1 {

@@ -17,7 +17,7 @@ const (
 	maxMembers   = 64 // objects of one context
 )
 
-// build joins the objects that are one context and builds the tree (attribution.md, The types). It adds edges in input order
+// build joins the objects that form one context and builds the tree (attribution.md, The types). It adds edges in input order
 // and skips those that would create a cycle.
 func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 	c.logical = make([]NodeID, len(c.Nodes))
@@ -96,7 +96,7 @@ func (g *growingTree) setParent(node, parent NodeID) {
 	}
 }
 
-// createsCycle reports whether an object would be its own ancestor with this parent.
+// createsCycle reports whether this parent would make an object its own ancestor.
 func (g *growingTree) createsCycle(from, parent NodeID) bool {
 	self, n := g.contexts.LogicalOf(from), g.contexts.LogicalOf(parent)
 	for range maxTreeDepth {
@@ -110,7 +110,7 @@ func (g *growingTree) createsCycle(from, parent NodeID) bool {
 	return true // the tree would be too deep
 }
 
-// join makes two objects members of one logical node. It reports false if the node would have too many.
+// join makes two objects members of one logical node. It reports false if the node would have too many members.
 func (c *Catalogue) join(a, b NodeID) bool {
 	a, b = c.rootOf(a), c.rootOf(b)
 	if a == b {
@@ -313,7 +313,7 @@ func (c *Catalogue) memberEdges(changes []memberEdge, members []NodeID) []member
 	return changes
 }
 
-// appendEdge appends an edge unless it has the same parent as the last one; it replaces an edge of the same time.
+// appendEdge appends an edge unless it has the same parent as the last one; it replaces an edge at the same time.
 func appendEdge(list []edge, e edge) []edge {
 	last := &list[len(list)-1]
 	switch {
@@ -337,8 +337,8 @@ func (c *Catalogue) chainSpan(logical NodeID, ts timeline.Nanos) (since, until t
 	return since, until
 }
 
-// plantIsolates inserts isolates into the tree (attribution.md, rule 9): between the frames that run in them and the parents
-// of these. A logical node of several frames runs in the isolate of the first one.
+// plantIsolates inserts isolates into the tree (attribution.md, rule 9): between the frames that run in them and the frames'
+// parents. A logical node of several frames runs in the isolate of the first one.
 func (c *Catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
 	if len(frames) == 0 {
 		return nil
@@ -388,7 +388,7 @@ func (c *Catalogue) appendAncestors(chain []NodeID, logical NodeID, ts timeline.
 			c.visited = append(c.visited, make([]uint32, len(c.Nodes)-len(c.visited))...)
 		}
 		if c.visited[n] == c.Walks {
-			break // edges of different times can form a cycle
+			break // edges from different times can form a cycle
 		}
 		c.visited[n] = c.Walks
 		chain = append(chain, n)

@@ -83,10 +83,10 @@ func (t *Tables) derived(name string) *derivedType {
 const (
 	AllContexts = "(all contexts)"
 	noURL       = "(no url)"
-	Engine      = "garbage collector and compiler" // work of isolates for no page
+	Engine      = "garbage collector and compiler" // work of isolates without a page
 )
 
-// groupOf returns the row of a context or its group.
+// groupOf returns the row key of a context or of its group.
 func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	switch b.group {
 	case GroupNone:
@@ -108,7 +108,7 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	return rowKey{group: *group}
 }
 
-// isEngine reports whether a row has the work of isolates.
+// isEngine reports whether a row is the Engine group.
 func (b *tabulator) isEngine(key rowKey) bool { return key.group != 0 && b.groups[key.group] == Engine }
 
 // groupName returns the name of the group of a context, for groups that do not depend on the time.

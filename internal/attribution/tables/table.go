@@ -1,4 +1,4 @@
-// Package tables makes cost tables from the result of the attribution engine.
+// Package tables builds cost tables from the result of the attribution engine.
 package tables
 
 import (
@@ -55,7 +55,7 @@ func (s SplitBy) String() string {
 	return "SplitBy(" + strconv.Itoa(int(s)) + ")"
 }
 
-// ParseBy parses the name of a GroupBy or SplitBy, or one of both separated by a comma.
+// ParseBy parses the name of a GroupBy or SplitBy, or one of each, separated by a comma.
 func ParseBy(text string) (group GroupBy, split SplitBy, err error) {
 	for name := range strings.SplitSeq(text, ",") {
 		g, s := slices.Index(groups[:], name), slices.Index(splits[:], name)
@@ -84,7 +84,7 @@ func ByText(group GroupBy, split SplitBy) string {
 	return group.String() + "," + split.String()
 }
 
-// Tables makes the cost tables of a result.
+// Tables builds the cost tables of a result.
 type Tables struct {
 	result    *attribution.Result
 	enteredBy map[attribution.NodeID]attribution.TypeSet // by logical node: the types of its explicit events; nil: not computed yet
@@ -101,7 +101,7 @@ type TableOptions struct {
 	Limit int // number of rows; 0: all. The unattributed row is extra, unless rows are divided
 }
 
-// Table has the costs of the contexts of a type. The self times of all rows add up to the busy time.
+// Table lists the costs of the contexts of a type. The self times of all rows add up to the busy time.
 type Table struct {
 	Type         string         `json:"type"`
 	By           string         `json:"by"`      // Group and Split, see ParseBy
@@ -111,7 +111,7 @@ type Table struct {
 	Limited      int            `json:"limited,omitempty"` // number of costs without their own row, and of inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
-	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // recordings of threads that another input has in more detail
+	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // recordings of threads that another input records in more detail
 
 	Elsewhere Elsewhere `json:"-"` // part of Unattributed
 
@@ -123,7 +123,7 @@ type Table struct {
 // Elsewhere is the time of threads that never work for a context of the type, such as those that serve all pages.
 type Elsewhere struct {
 	Time   timeline.Nanos
-	Thread string // with the most of it
+	Thread string // the thread with the most of it
 
 	track timeline.TrackID
 }
@@ -201,7 +201,7 @@ type TypeCount struct {
 	Count int    `json:"count"`
 }
 
-// TypeCounts returns the types of contexts with work, the most contexts first.
+// TypeCounts returns the types of contexts with work, sorted by descending count.
 func (t *Tables) TypeCounts() []TypeCount {
 	type context struct {
 		typ  attribution.TypeID
@@ -249,7 +249,7 @@ func (t *Tables) eachSet(fn func(attribution.SetID)) {
 	}
 }
 
-// Empty reports whether the window of costs has no events.
+// Empty reports whether the cost window has no events.
 func (t *Tables) Empty() bool {
 	if !t.result.Costs.Cells.Empty() || len(t.result.Costs.Asyncs) > 0 {
 		return false
@@ -263,7 +263,7 @@ func (t *Table) keeps(i int, row *Row, limit int) bool {
 }
 
 // Table returns the costs of the contexts of a type. Contexts without costs have rows too, unless rows are divided.
-// Errors are unknown types, and errors of temporary files.
+// It returns errors for unknown types and from temporary files.
 func (t *Tables) Table(opts TableOptions) (*Table, error) {
 	if t.result.Contexts.ByType[opts.Type] == 0 && t.derived(opts.Type) == nil {
 		return nil, suggest.Unknown("type", opts.Type, slices.Concat(t.Types(), t.TrackTypes()))
@@ -326,7 +326,7 @@ type InputInfo struct {
 	Interaction int64           `json:"interaction_id,omitempty"`
 }
 
-// Others is the row for costs that have no row because there are too many.
+// Others is the row for costs that have no row of their own because there are too many rows.
 const Others = "(others)"
 
 // Shorten removes the rows of a table beyond a limit.

@@ -221,7 +221,7 @@ func (b *tabulator) trackName(id timeline.TrackID) string {
 	return strings.TrimSuffix(tr.FullName()+" "+tr.InputID.Number(), " ")
 }
 
-// threadTitle returns the name of a thread with the ids of its process and itself in the input, or names if the ids are not
+// threadTitle returns the name of a thread with the input's ids of its process and itself, or with names if the ids are not
 // numbers.
 func threadTitle(thread, process *timeline.Track) string {
 	pid, tid := process.InputID.Number(), thread.InputID.Number()
@@ -364,7 +364,7 @@ func (b *tabulator) request(r *attribution.Request) {
 }
 
 // longTask counts a long task for the row with the most self time in it (attribution.md, Cost), the first one if several have
-// the same. The unattributed row gets the task only if no other has self time.
+// equal times. The unattributed row gets the task only if no other has self time.
 func (b *tabulator) longTask(t *attribution.LongTask) {
 	at := b.siteOf(t.Thread, producers.CategoryNone)
 	sums := map[rowKey]timeline.Nanos{}
@@ -388,7 +388,7 @@ func (b *tabulator) longTask(t *attribution.LongTask) {
 	b.rows[order[best]].LongTasks++
 }
 
-// empty adds rows for contexts without costs: frames, and for types of explicit events the objects, except those that were
+// empty adds rows for contexts without costs: frames or, for types of explicit events, objects, except objects
 // entered only as another type. It also adds the unattributed row.
 func (b *tabulator) empty() {
 	if none := (rowKey{}); b.rows[none] == nil {

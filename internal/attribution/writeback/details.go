@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// details encodes the arguments of the slices of contexts, once for each context, type and state.
+// details encodes the arguments of context slices, once for each context, type and state.
 type details struct {
 	a       *Additions
 	o       *overlay
@@ -33,8 +33,8 @@ type contextState struct {
 // contextCost is the cost of a context on all threads.
 type contextCost struct{ wall, cpu timeline.Nanos }
 
-// maxDetails bounds the bytes of all details, including detailSize of overhead for each. Real traces have some hundred
-// kilobytes.
+// maxDetails bounds the bytes of all details, including detailSize of overhead for each. Real traces have a few
+// hundred kilobytes.
 const (
 	maxDetails = 16 << 20
 	detailSize = 128
@@ -72,7 +72,7 @@ func (d *details) indexOf(i *attribution.Interval) uint32 {
 	return d.indexes[key]
 }
 
-// encode encodes the arguments that viewers show for a slice of a context.
+// encode encodes the arguments that viewers show for a context slice.
 func (d *details) encode(key contextState) {
 	r, enc := d.a.result, d.enc
 	c, ts := r.Contexts, attribution.LastTime

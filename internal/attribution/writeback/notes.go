@@ -15,7 +15,7 @@ type notes struct {
 	sets *extsort.Sorted[attribution.EventSet]
 }
 
-// maxNotes bounds the bytes of notes that are encoded in advance. Real traces have some kilobytes.
+// maxNotes bounds the bytes of notes that are encoded in advance. Real traces have a few kilobytes.
 const maxNotes = 16 << 20
 
 // notes encodes the notes of sets up to maxNotes, with texts interned or inline.

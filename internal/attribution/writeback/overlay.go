@@ -39,7 +39,7 @@ func endLast(k timeline.ItemKind) int {
 	return 0
 }
 
-// overlay are the tracks that attribution adds.
+// overlay holds the tracks that attribution adds.
 type overlay struct {
 	t        *timeline.Timeline
 	c        *attribution.Catalogue
@@ -85,7 +85,7 @@ func (o *overlay) event(r *overlayRow) timeline.Item {
 	return e
 }
 
-// contextCategory is the category of the slices of contexts.
+// contextCategory is the category of context slices.
 var contextCategory = []byte("context")
 
 // overlayTarget receives the tracks of an attribution.
@@ -148,7 +148,7 @@ var catalogueSpec = timeline.TrackSpec{
 	Description: "All contexts and what is known of them, found by weft",
 }
 
-// intervalsSpec describes the track of a thread with the contexts of a type for which it worked.
+// intervalsSpec describes a track with the contexts, of one type, for which its thread worked.
 func intervalsSpec(typ string) timeline.TrackSpec {
 	return timeline.TrackSpec{
 		Name: "Context: " + typ, Role: timeline.RoleContexts, Subject: typ,
@@ -193,7 +193,7 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 	}
 }
 
-// Limits of the catalogue, for every memory budget. A recording of 190 MB has more than 8,000 instants in it.
+// Limits of the catalogue, whatever the memory budget. A 190 MB recording has more than 8,000 instants in it.
 const (
 	maxCatalogue     = 1 << 16
 	maxCatalogueSize = 16 << 20 // bytes of arguments

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Packets records the packets of the events of a Perfetto trace, and the uuids of its threads. It must be closed.
+// Packets records which packets contain the events of a Perfetto trace, and the uuids of its threads. It must be closed.
 type Packets struct {
 	sorted *extsort.Sorter[located]
 	uuids  map[timeline.TrackID]uint64
@@ -39,8 +39,8 @@ func (p *Packets) Add(event uint32, packet int64) {
 	}
 }
 
-// AddThread records the uuid in the descriptor of a thread. It ignores descriptors that an earlier attribution has appended:
-// Rewrite removes them.
+// AddThread records the uuid in the descriptor of a thread. It ignores descriptors that an earlier attribution appended,
+// because Rewrite removes them.
 func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
 	if !pfwire.IsAppended(uuid) {
 		p.uuids[thread] = uuid
@@ -50,14 +50,14 @@ func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
 // Close frees the memory and temporary files.
 func (p *Packets) Close() error { return p.sorted.Close() }
 
-// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not if a
-// conversion has written an attribution as part of it.
+// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read. It cannot
+// if a conversion wrote an attribution as part of the trace.
 func (a *Additions) CanRewrite() bool {
 	form := attribution.FormOf(a.result.Timeline)
 	return form == "" || form == attribution.FormAppended
 }
 
-// Rewrite copies src, the Perfetto trace from which the timeline was read, packet by packet, and adds the additions. They
+// Rewrite copies src, the Perfetto trace from which the timeline was read, packet by packet, and inserts the additions. They
 // replace the additions of an earlier attribution. src must not be compressed as a whole.
 func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets) error {
 	rw := pfwire.Rewrite{Marker: timeline.AppendedAttribute, Clock: a.result.Timeline.Clocks().Trace, Problems: a.result.Timeline.Problems()}

@@ -13,7 +13,7 @@ import (
 )
 
 // AttachChanged calls Attach and reports whether that changed anything: false if the trace already contained exactly this
-// attribution. Then the caller should keep the trace as it is, because reading and writing it reorders tracks and texts.
+// attribution. The caller should then keep the trace as it is, because reading and writing it reorders tracks and texts.
 func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error) {
 	if !a.result.Attributed {
 		return true, a.Attach()
@@ -89,7 +89,7 @@ func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
 	return own
 }
 
-// appendOverlayItem appends an item of an own track, in the same form whether it was read or will be written.
+// appendOverlayItem appends an item of an attribution's track, in the same form whether it was read or will be written.
 func (a *Additions) appendOverlayItem(b []byte, it *timeline.Item) []byte {
 	b = binary.AppendVarint(append(b, byte(it.Kind)), int64(it.TS))
 	if it.Kind == timeline.ItemEnd {
@@ -121,7 +121,7 @@ func appendArg(b []byte, t *timeline.Timeline, a timeline.Arg) []byte {
 	return binary.AppendUvarint(b, a.Uint())
 }
 
-// appendText appends a text with its length.
+// appendText appends a text, prefixed with its length.
 func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }

@@ -24,8 +24,8 @@ func (w Parts) nothing() bool {
 	return w == Parts{NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true}
 }
 
-// Additions are what an attribution adds to a trace: an argument for each slice and instant with contexts (notes), tracks,
-// and attributes of the trace.
+// Additions are the content that attribution adds to a trace: an argument for each slice and instant with contexts (notes),
+// tracks, and attributes of the trace.
 type Additions struct {
 	result *attribution.Result
 	parts  Parts
@@ -106,7 +106,7 @@ func CostText(from *tables.Tables, typ string) ([]byte, error) {
 	}
 }
 
-// Cost tables in attributes have the first attributeRows rows, or fewer to fit MaxAttribute bytes: readers, weft's among them,
+// Cost tables in attributes have the first attributeRows rows, or fewer to fit MaxAttribute bytes: readers, including weft's,
 // drop longer texts.
 const (
 	attributeRows = 20
