@@ -10,13 +10,13 @@ const (
 	// aheadSize is the number of occurrences handed over at once, memory permitting. Larger batches make the goroutines wait
 	// less often for each other; waiting costs more than reading.
 	aheadSize = 2048
-	// aheadBatches is the number of batches that are being read, waiting or being processed.
+	// aheadBatches is the number of batches being read, waiting, or being processed.
 	aheadBatches = 4
 	// aheadShare limits all occurrences and values together to 1/16 of the timeline's memory.
 	aheadShare = 16
 )
 
-// aheadBatch is the occurrences of some groups, and the value prepared for each.
+// aheadBatch holds the occurrences of some groups and the value prepared for each.
 type aheadBatch[T any] struct {
 	occurrences
 	ends     []int // end of each group in out
@@ -31,7 +31,7 @@ func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(grou
 }
 
 // PreparedAhead is OccurrencesAhead with arguments, for a pass that computes a value for each occurrence independently before
-// it processes them in order. prepare runs concurrently with fn; v has the value of an earlier call, for reuse. values belong to
+// it processes them in order. prepare runs concurrently with fn; *v holds the value from an earlier call, for reuse. values belong to
 // the group and are valid during the call; they are nil for a group so large that fn must prepare them itself, with ReadArgs.
 func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Head, v *T), fn func(group []Head, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// ArgFilter selects the arguments of events that readers keep, by their names in the input. It affects neither the values of
-// counters nor what weft itself adds. The zero ArgFilter keeps all.
+// ArgFilter selects the event arguments that readers keep, by their names in the input. It affects neither counter values nor
+// arguments added by weft itself. The zero ArgFilter keeps all.
 type ArgFilter struct {
 	some  bool // keep only names
 	names map[string]bool
@@ -21,7 +21,7 @@ func OnlyArgs(names ...string) ArgFilter {
 	return f
 }
 
-// Keeps reports whether arguments of a name are kept.
+// Keeps reports whether arguments with this name are kept.
 func (f *ArgFilter) Keeps(name []byte) bool { return !f.some || f.names[string(name)] }
 
 // KeepsText is Keeps for a string.

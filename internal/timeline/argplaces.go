@@ -15,7 +15,7 @@ import (
 
 // Perfetto drops array members without a value, and later members move up: it shows the third member of [[8],[],[3]] as the
 // second. An array with an empty dictionary or array anywhere inside is therefore written whole as JSON text, in which Perfetto
-// keeps positions (docs/formats/chrome-json.md 16), and is read back from that as an array.
+// keeps positions (docs/formats/chrome-json.md 16), and is read back as an array.
 //
 // In the encoder, and in arrays read from JSON text, an empty member is an annotation with a dictionary or array of length 0.
 
@@ -180,8 +180,7 @@ func appendQuoted(b, text []byte) []byte {
 // maxTextDepth limits the nesting depth of JSON text that is parsed.
 const maxTextDepth = 512
 
-// arrayOfText converts JSON text that is an array to members of an annotation; false for any other text. Like Perfetto, it drops
-// null.
+// arrayOfText converts a JSON array to annotation members; false for any other text. Like Perfetto, it drops null.
 func arrayOfText(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '[' || !json.Valid(text) {
 		return nil, false

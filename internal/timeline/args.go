@@ -33,7 +33,7 @@ type ArgsEncoder struct {
 	underscores int // see asInInput
 	duplicates  int
 	extended    int    // calls of ExtendDict that found an earlier value
-	removed     bool   // a value was removed since Reset, see arrayAsText
+	removed     bool   // a value has been removed since Reset, see arrayAsText
 	text        []byte // scratch of arrayAsText
 	inline      []byte // keys since Reset that are not interned
 	fixed       bool   // new names are not added to keys
@@ -41,7 +41,7 @@ type ArgsEncoder struct {
 	omitted     int // array values omitted since Reset, see maxArrayArgs
 }
 
-// container is the top level, or an open dictionary or array.
+// container is the top level or an open dictionary or array.
 type container struct {
 	array bool
 
@@ -85,7 +85,7 @@ func (e *ArgsEncoder) ResetKeys(k Keys) {
 // Missed reports whether a name used since Reset is not among the Keys. The arguments are then unusable.
 func (e *ArgsEncoder) Missed() bool { return e.missed }
 
-// Load starts the arguments of the next event with arguments encoded before for the same Builder. Duplicates of their keys are
+// Load starts the arguments of the next event with arguments encoded earlier for the same Builder. Duplicates of their keys are
 // not detected.
 func (e *ArgsEncoder) Load(args Args) {
 	e.Reset()
@@ -102,7 +102,7 @@ func (e *ArgsEncoder) Reset() {
 	e.missed, e.omitted = false, 0
 }
 
-// Args returns what was encoded since Reset. It is valid until the next Reset.
+// Args returns the arguments encoded since Reset. It is valid until the next Reset.
 func (e *ArgsEncoder) Args() Args { return Args(e.buf) }
 
 // Duplicates returns the number of values replaced since Reset because their key was repeated.
@@ -151,11 +151,11 @@ func (e *ArgsEncoder) CountOmitted(log *problem.Log, at problem.Position) {
 	}
 }
 
-// asInInput marks a key that is written as in the input. Any other key consists of underscores, counted as in the input.
+// asInInput marks a key written as in the input. Any other key consists of underscores; their number in the input is stored.
 const asInInput = -1
 
 // intern makes name the current key. Numbers are not interned: they are ids that mostly occur once, and a table of them would
-// be larger than what refers to it.
+// be larger than the references to it.
 func (e *ArgsEncoder) intern(name []byte) {
 	if isID(name) {
 		e.setInline(name)
@@ -176,7 +176,7 @@ func (e *ArgsEncoder) setInline(name []byte) {
 	e.key, e.keyInline = 0, e.inline[at:len(e.inline):len(e.inline)]
 }
 
-// minIDLength is the length from which a key of digits counts as an id. Shorter ones are few and are interned.
+// minIDLength is the length from which an all-digit key counts as an id. Shorter ones are few and are interned.
 const minIDLength = 3
 
 // isID reports whether a key is an id: digits only, and not short.
@@ -360,7 +360,7 @@ func (e *ArgsEncoder) String(v []byte) {
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_StringValue, v), mark)
 }
 
-// Correlate groups the slice with all others that have the same text: viewers show them in one color. It is not an argument and
+// Correlate groups the slice with all others that share the text: viewers show them in one color. It is not an argument and
 // must precede all arguments. Encoders made by NewArgsEncoder ignore it.
 func (e *ArgsEncoder) Correlate(text string) {
 	if e.correlated == nil || text == "" {

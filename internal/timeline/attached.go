@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Attached are values that a pass computed for the slices and instants of a nested timeline, such as flows or arguments, sorted
-// by ordinal.
+// Attached is a list of values, such as flows or arguments, that a pass computed for the slices and instants of a nested
+// timeline, sorted by ordinal.
 type Attached[T any] interface {
 	// From returns a reader of the values from an ordinal on, which stores the next value and returns false at the end. Values
 	// stay valid when the next one is read, and several readers can be used at once.
@@ -22,7 +22,7 @@ type readAhead[T any] struct {
 	have  bool
 }
 
-// peek returns the next value, nil if there is none. It is valid until the caller clears have to consume it.
+// peek returns the next value; nil if there is none. The value is valid until the caller clears have, which consumes it.
 func (a *readAhead[T]) peek() (*T, error) {
 	if !a.have && a.next != nil {
 		var err error

@@ -15,7 +15,7 @@ import (
 // DefaultMemory is the memory budget if Options has none.
 const DefaultMemory = 256 << 20
 
-// Options configure a Builder.
+// Options configures a Builder.
 type Options struct {
 	// Memory is the budget in bytes for records; beyond it they are sorted in runs on disk. 0: DefaultMemory. The tables of
 	// names, tracks and call stacks are extra and have their own limits.
@@ -24,14 +24,14 @@ type Options struct {
 	TempDir string
 	// Problems counts data problems. Required.
 	Problems *problem.Log
-	// KnownName reports whether attribution or a report uses a name of events. They find names by id, so these names are
-	// interned even if the table of names is full. nil: no names are used.
+	// KnownName reports whether attribution or a report uses an event name. They find names by id, so these names are
+	// interned even if the name table is full. nil: no names are used.
 	KnownName func(name string) bool
 	// KeepFlowIDs keeps textual flow ids for Timeline.FlowIDText. Resolving flows does not need them.
 	KeepFlowIDs bool
 	// Moved is the offset that the reader adds to the times of the recording.
 	Moved Nanos
-	// Observer receives what is added, and what relates the input to others. nil: the Builder stores what is added.
+	// Observer receives all additions, and the relations of the input to others. nil: the Builder stores the additions.
 	Observer Observer
 }
 
@@ -44,7 +44,7 @@ type Builder struct {
 	anySample  bool // a sample was added
 	args       *ArgsEncoder
 	snapshot   Keys   // of keys
-	intake     Intake // receives what is added; nil: the Builder stores it
+	intake     Intake // receives all additions; nil: the Builder stores them
 
 	records  memory
 	sampled  *sampleTable
@@ -59,7 +59,7 @@ type Builder struct {
 	first    TrackID // first track of a part
 }
 
-// tables are the names, tracks and other things that records refer to. A Builder shares them with its Timeline, and with
+// tables holds the names, tracks and other things that records refer to. A Builder shares them with its Timeline, and with
 // Builders that extend it.
 type tables struct {
 	opts       Options
@@ -80,7 +80,7 @@ func (t *tables) encoder() *ArgsEncoder {
 	return e
 }
 
-// known is what a Builder knows of the whole trace when it is finished.
+// known is a Builder's knowledge of the whole trace when it is finished.
 type known struct {
 	next        uint32 // event index after the last one
 	clocks      Clocks
@@ -126,7 +126,7 @@ type fractions struct{ times, threadTimes, largeThreadTimes bool }
 // exactInDoubles limits a thread time and the CPU time of a slice so that their sum is exact in a double: 52 days.
 const exactInDoubles = 1 << 52
 
-// add records the times of an event that becomes r.
+// add records the times of an event and its record r.
 func (f *fractions) add(ev *Event, r *record) {
 	if !f.times {
 		f.times = r.ts%Microsecond != 0 || r.Kind() == Slice && r.dur%Microsecond != 0
@@ -149,7 +149,7 @@ type Attribute struct {
 	IsInt bool
 }
 
-// minRunMemory is the least memory of a run, however small the budget, which limits the number of runs.
+// minRunMemory is the minimum memory of a run, however small the budget; it limits the number of runs.
 const minRunMemory = 64 << 10
 
 // NewBuilder returns an empty Builder.
@@ -182,20 +182,20 @@ func NewBuilder(opts Options) *Builder {
 	return b
 }
 
-// InternName interns the name of an event. It returns false if the table is full; events then store their names inline.
-// InternCategory, InternKey and InternText do the same for categories, and for names and texts of arguments.
+// InternName interns an event name. It returns false if the table is full; events then store their names inline.
+// InternCategory, InternKey and InternText do the same for categories, argument names and argument texts.
 func (b *Builder) InternName(text []byte) bool { return b.names.has(text) }
 
 // InternCategory is InternName for categories.
 func (b *Builder) InternCategory(text []byte) bool { return b.categories.has(text) }
 
-// InternKey is InternName for names of arguments.
+// InternKey is InternName for argument names.
 func (b *Builder) InternKey(text []byte) bool { return b.keys.has(text) }
 
-// InternText is InternName for texts of arguments, see ArgsEncoder.InternedText.
+// InternText is InternName for argument texts, see ArgsEncoder.InternedText.
 func (b *Builder) InternText(text []byte) bool { return b.values.has(text) }
 
-// Args returns the Builder's only encoder for arguments of events. Reset starts new arguments.
+// Args returns the Builder's only encoder for event arguments. Reset starts new arguments.
 func (b *Builder) Args() *ArgsEncoder { return b.args }
 
 // SetAttribute sets a fact about the whole trace. The last value of a key wins. A key reserved for weft (IsOwnName) gets a
@@ -233,7 +233,7 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 // Attributes returns the facts in the order in which their keys were first set.
 func (b *Builder) Attributes() []Attribute { return b.attributes.list }
 
-// countSample counts a sample of a thread.
+// countSample counts a sample if the track is a thread's.
 func (b *Builder) countSample(track TrackID) {
 	if row := &b.table.tracks[track]; row.kind == ThreadTrack {
 		b.table.threads[row.index].samples++
@@ -312,7 +312,7 @@ func (b *Builder) Add(ev *Event) error {
 	return b.added()
 }
 
-// internTexts gives a record the name and category of its event; p gets those for which a table is full.
+// internTexts gives a record the name and category of its event; p gets them if their tables are full.
 func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
 	if id, ok := b.names.intern(ev.Name); ok {
 		r.name = NameID(id)
@@ -390,7 +390,7 @@ func (b *Builder) SetOrdered() { b.ordered = true }
 // NextEvent returns the first unused event index, for events derived from the input's.
 func (b *Builder) NextEvent() uint32 { return b.next }
 
-// IsEmpty reports whether nothing was added.
+// IsEmpty reports whether nothing has been added.
 func (b *Builder) IsEmpty() bool { return b.next == 0 }
 
 // Problems returns the log of the Builder.
@@ -485,7 +485,7 @@ func (b *Builder) spill() error {
 // larger share for smaller runs.
 const collectAfter = 64 << 20
 
-// FreeMemory frees the memory of what was added before other work needs it, if a run is on disk already: Finish would write the
+// FreeMemory frees the memory of added records and samples for other work, if a run is already on disk: Finish would write the
 // rest to disk anyway.
 func (b *Builder) FreeMemory() error {
 	if b.runs == nil {
@@ -498,7 +498,7 @@ func (b *Builder) FreeMemory() error {
 	return err
 }
 
-// Finish sorts what was added and returns it as a Timeline, which must be closed. The Builder cannot be used afterwards.
+// Finish sorts all additions and returns them as a Timeline, which must be closed. The Builder cannot be used afterwards.
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	if b.table.full != nil {
 		return nil, errors.Join(b.table.full, b.Close())

@@ -1,27 +1,27 @@
 package timeline
 
-// Clock is a clock of the system, numbered as in Perfetto (perfetto.md 2); 0: unknown.
+// Clock is a system clock, numbered as in Perfetto (perfetto.md 2); 0: unknown.
 type Clock uint32
 
 // The most common clocks.
 const (
 	ClockRealtime  Clock = 1 // since 1970, in UTC
-	ClockMonotonic Clock = 3 // since an arbitrary moment, without the time that the system slept
+	ClockMonotonic Clock = 3 // since an arbitrary moment, excluding system sleep
 	ClockBoottime  Clock = 6 // since the system started
 )
 
-// ClockReading is the time of a clock at some moment.
+// ClockReading is a clock's time at some moment.
 type ClockReading struct {
 	Clock Clock
 	Time  Nanos
 }
 
-// Clocks identifies the clock of a trace's times. If it is known, Readings may have the times of several clocks of the system,
-// Trace among them, at one moment.
+// Clocks identifies the clock of a trace's times. If it is known, Readings may have the times of several system clocks,
+// including Trace, at one moment.
 type Clocks struct {
 	Trace    Clock
 	Readings []ClockReading
-	// Date is set if Readings has no REALTIME but the recording indicates less directly when a time was by the wall clock, so
+	// Date is set if Readings has no REALTIME but the recording indicates less directly the wall-clock time of some moment, so
 	// that viewers can show dates. It does not align the trace with others.
 	Date *Anchor
 }

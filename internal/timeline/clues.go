@@ -2,8 +2,8 @@ package timeline
 
 import "strings"
 
-// Readers report what relates their input to others: the clock of its times (SetClocks), events that name the same thing as
-// events elsewhere (AddLink), and whatever an Observer receives. Converting one input ignores all of it; package merge uses it.
+// Readers report how their input relates to others: the clock of its times (SetClocks), events that name the same thing as
+// events elsewhere (AddLink), and whatever an Observer receives. Package merge uses this; converting a single input ignores it.
 
 // Anchor relates a time of the input to the wall clock of its host.
 type Anchor struct {
@@ -14,13 +14,13 @@ type Anchor struct {
 	Counted   bool   // other anchors agree, and their number is worth reporting
 }
 
-// HostSync compares the monotonic clocks of two hosts. A host is identified by the difference of its wall and monotonic clocks.
+// HostSync compares the monotonic clocks of two hosts. A host is identified by its wall time minus its monotonic time.
 type HostSync struct {
 	Own, Host Nanos // wall clock − monotonic clock of each
 	Low, High Nanos // bounds of the lead of the first monotonic clock over the second
 }
 
-// LinkRole is what an event does with the thing that its key names.
+// LinkRole is an event's role in relation to the thing that its key names.
 type LinkRole uint8
 
 // The roles of links.
@@ -29,13 +29,13 @@ const (
 	LinkSend                     // sends: every receiver receives after the event begins
 	LinkReceive                  // receives: every sender began before the event begins
 	LinkServe                    // a slice: receives at its start, and answers later
-	LinkCall                     // a slice: sends at its start, and has the answer at its end
+	LinkCall                     // a slice: sends at its start, and receives the answer by its end
 	LinkMeet                     // a slice: does not end before all others with the key have begun
 	LinkSync                     // happens at the same moment as the others, within the steps of both clocks
 	LinkSyncSent                 // like LinkSync, for an event that was issued at Issued and is over at TS
 )
 
-// LinkReference is whether the key of a link is the event's own.
+// LinkReference distinguishes an event's own key from a key of another event.
 type LinkReference uint8
 
 // How the key of a link relates to the event.
@@ -46,7 +46,7 @@ const (
 	LinkToLinked                      // names a span that the event refers to
 )
 
-// Link is a key of an event that events of other inputs may have too.
+// Link is a key of an event that events in other inputs may share.
 type Link struct {
 	Key    string // with its kind as a prefix: "w3c:4bf92f….00f0…", "id:…"
 	Role   LinkRole
@@ -59,8 +59,8 @@ type Link struct {
 	Issued Nanos // of LinkSyncSent
 	Step   Nanos // the unit of the times: each may be later by less than this; 0: exact
 
-	// Request is set for an event without a key, to an id that it shares with another event of the same input, which has the
-	// key and the id as LinkedBy. Both then have the same key.
+	// Request is set for an event without a key: an id that it shares with another event of the same input, which has the
+	// key, and the id as LinkedBy. Both events then have this key.
 	Request, LinkedBy string
 }
 
@@ -86,11 +86,11 @@ func TraceparentKey(text string) string { return TraceContextKey(Traceparent(tex
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
-// Observer is an Intake that also receives what relates an input to others.
+// Observer is an Intake that also receives the relations of an input to others.
 type Observer interface {
 	Intake
-	Anchor(a *Anchor)        // wall-clock time of a time of the input
-	HostSync(s *HostSync)    // relation of the clocks of two hosts
+	Anchor(a *Anchor)        // wall-clock time at a time of the input
+	HostSync(s *HostSync)    // relation between the clocks of two hosts
 	Host(name string)        // the host of the recording; "": unknown
 	Rank(n int64)            // rank of the input among the processes of a distributed program
 	ClockDomain(name string) // Chrome's name of the clock, where several systems have such a clock: "LINUX_CLOCK_MONOTONIC"
@@ -114,7 +114,7 @@ func (b *Builder) Observer() Observer { return b.opts.Observer }
 // WantsLinks reports whether AddLink has an effect.
 func (b *Builder) WantsLinks() bool { return b.intake != nil }
 
-// AddLink records a key of an added event. Events of several inputs with the same key become a flow.
+// AddLink records a key of an added event. Events with the same key from several inputs become a flow.
 func (b *Builder) AddLink(l *Link) error {
 	if b.intake == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Sampling is what a pass needs of an event to merge it with the samples of its thread into one sequence (profile-calls.md 5).
+// Sampling is the data that a pass needs to merge an event with the samples of its thread into one sequence (profile-calls.md 5).
 type Sampling struct {
 	// TraceID is the id under which a sampler recorded the thread's stack for this event; 0: none.
 	TraceID uint64
@@ -23,10 +23,10 @@ type Sampling struct {
 
 // Extend lets a pass add slices derived from the records. fn receives the starts of slices and instants of one timestamp after
 // another, and no starts in a last call at the end. Within a timestamp the starts are ordered by their end, latest first, and
-// then as in the input; ordinals are not known yet. Extend must be called before Nest, at most once. It returns errors of fn.
+// then as in the input; ordinals are not known yet. Extend must be called before Nest, at most once. It returns errors from fn.
 //
 // The Builder accepts slices on existing tracks, in any order. Added slices enclose the input's slices with the same start and
-// end; of several added ones the lowest Event is outermost. Added slices without length are outside those with a higher Event.
+// end; of several added ones the lowest Event is outermost. Added slices without length enclose those with a higher Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -101,7 +101,7 @@ func (o *occurrences) starts(g *group) ([]Head, error) {
 	return o.out, nil
 }
 
-// endOrStart is the end of a slice. Instants, and slices that never end, count as having no length (profile-calls.md 5).
+// endOrStart is the end of a slice. Instants and slices that never end count as zero-length (profile-calls.md 5).
 func (o *Head) endOrStart() Nanos {
 	if o.End == NoTime {
 		return o.TS
@@ -147,7 +147,7 @@ func (t *Timeline) mergeExtension(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join moves the records and payloads of another buffer to m and empties it: its records come after simultaneous records of m.
+// join moves the records and payloads of another buffer to m and empties that buffer. Its records follow simultaneous ones of m.
 // Both must be sorted, with the payloads of other numbered after m's.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))

@@ -34,7 +34,7 @@ func (b *Builder) AddPage(p Page) {
 // Pages returns the pages in the order in which they were first added.
 func (t *Timeline) Pages() []Page { return t.pages }
 
-// FactKind is what a Fact is about. The numbers are written into files and must not change.
+// FactKind is the subject of a Fact. The numbers are written into files and must not change.
 type FactKind uint8
 
 // The kinds of facts.
@@ -46,7 +46,7 @@ const (
 	lastFactKind             = FactSubcategory
 )
 
-// factKinds are the name and the unit of each kind, and whether its values are texts.
+// factKinds lists the name and unit of each kind, and whether its values are texts.
 var factKinds = [...]struct {
 	name, unit string
 	isText     bool
@@ -55,7 +55,7 @@ var factKinds = [...]struct {
 	FactCategory: {roleNames[RoleCategories], "", true}, FactSubcategory: {"Sample subcategory", "", true},
 }
 
-// IsFactKind reports whether a number is a kind of facts.
+// IsFactKind reports whether a number is a valid FactKind.
 func IsFactKind(n uint64) bool { return n >= 1 && n <= uint64(lastFactKind) }
 
 // String returns the name of the kind, which is also the name of the track that shows such values if they change.
@@ -87,7 +87,7 @@ func (f *Fact) Value() string {
 	return strconv.FormatFloat(f.Number.Float(), 'g', -1, 64)
 }
 
-// AddFact adds a fact about a thread. The last of several of one kind wins.
+// AddFact adds a fact about a thread. The last fact of each kind wins.
 func (b *Builder) AddFact(thread TrackID, f Fact) {
 	th := b.table.thread(b.sampleThread(thread))
 	if i := slices.IndexFunc(th.facts, func(g Fact) bool { return g.Kind == f.Kind }); i >= 0 {

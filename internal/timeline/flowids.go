@@ -14,7 +14,7 @@ func HashFlowID(text []byte) uint64 {
 // maxFlowIDBytes limits the memory for textual flow ids.
 const maxFlowIDBytes = 32 << 20
 
-// flowIDs are textual flow ids by their hash.
+// flowIDs maps hashes to textual flow ids.
 type flowIDs struct {
 	texts map[uint64]string
 	bytes int
@@ -34,7 +34,7 @@ func (f *flowIDs) keep(id uint64, text []byte) {
 	f.texts[id] = string(text)
 }
 
-// FlowIDText returns the text of a textual flow id, given its hash. It is known only with Options.KeepFlowIDs, and only for the
+// FlowIDText returns the textual flow id with the given hash. It is known only with Options.KeepFlowIDs, and only for the
 // first 32 MiB of ids.
 func (t *Timeline) FlowIDText(id uint64) (text string, ok bool) {
 	text, ok = t.flowIDs.texts[id]

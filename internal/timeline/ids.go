@@ -42,7 +42,7 @@ func (id InputID) Number() string {
 	return id.String()
 }
 
-// MarshalJSON writes a number, or the text of one beyond 64 bits; null for a name, which is written elsewhere.
+// MarshalJSON writes a number, as text if it exceeds 64 bits; null for a name, which is written elsewhere.
 func (id InputID) MarshalJSON() ([]byte, error) {
 	switch {
 	case !id.HasNumber():
@@ -116,12 +116,12 @@ func (tr *Track) number() int64 {
 	return int64(tr.PID)
 }
 
-// SeenIn reports whether the decimal digits of an output's number end in the id, as 10048213 does in 48213.
+// SeenIn reports whether an output number ends in the decimal digits of the id, as 10048213 ends in 48213.
 func (id InputID) SeenIn(number int64) bool {
 	return id.Text == "" && id.Num >= 0 && number > id.Num && (number-id.Num)%madeUp == 0
 }
 
-// Title is FullName followed by the input's number, if any: "python (GPU 0) [pid 0]".
+// Title is FullName followed by the number in the input, if any: "python (GPU 0) [pid 0]".
 func (tr *Track) Title() string {
 	kind := "pid"
 	switch {
@@ -146,8 +146,8 @@ func (id InputID) Title(name, kind string) string {
 	return name + " [" + number + "]"
 }
 
-// RequestNumber requests the number that stands in the output for an id that Perfetto cannot represent, as recorded in a trace written
-// by weft. It has no effect if the number is used.
+// RequestNumber requests the output number for an id that Perfetto cannot represent, as recorded in a trace written by weft. It
+// has no effect if the number is already used.
 func (b *Builder) RequestNumber(id TrackID, number int64) {
 	switch t := b.table; {
 	case number <= 0:
@@ -165,7 +165,7 @@ type idTable struct {
 	lastHigh int64 // the lowest id allocated downwards from 2^31; 0: none
 }
 
-// madeUp is the distance of allocated ids from the input's. No pid or tid of Linux is as high.
+// madeUp is the distance between allocated ids and the input's. No Linux pid or tid is as high.
 const madeUp = 10_000_000
 
 // resembling allocates an id whose last digits are an id of the input: the lowest free one that is a multiple of madeUp above it, starting
@@ -217,7 +217,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	for i := range t.threads {
 		ids.taken[t.threads[i].key.Num] = true
 	}
-	for i := range t.processes { // requests of RequestNumber come first
+	for i := range t.processes { // numbers from RequestNumber come first
 		if p := &t.processes[i]; p.pid != 0 {
 			p.pid = int32(ids.reserve(int64(p.pid)))
 		}
@@ -240,7 +240,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	t.labelNamesakes()
 }
 
-// labelNamesakes appends labels to the names of processes if another process of that name has one (Track.FullName), as in
+// labelNamesakes appends labels to process names if another process with that name has one (Track.FullName), as in
 // "python (GPU 0)" and "python (GPU 1)".
 func (t *trackTable) labelNamesakes() {
 	labelled := map[string]bool{}
@@ -270,7 +270,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 		p.pid = int32(p.key.Num)
 		return
 	}
-	if p.assigned = true; p.pid != 0 { // the number of RequestNumber
+	if p.assigned = true; p.pid != 0 { // the number from RequestNumber
 		return
 	}
 	if p.key == (ProcessKey{}) {

@@ -8,9 +8,9 @@ import (
 
 // Some ids belong to a whole recording rather than to one process: frames, windows, tabs, requests and input events of a browser. A trace
 // of several inputs has an id space for each recording, with its processes and its other tracks below the root, so that window 7
-// of one input differs from window 7 of another. The id space without a name is the trace's own.
+// of one input differs from window 7 of another. The nameless id space is the trace's own.
 
-// idSpaces are the id spaces of processes and other tracks below the root. Tracks below these inherit them.
+// idSpaces holds the id spaces of processes and other tracks below the root. Their descendants inherit them.
 type idSpaces struct {
 	space      uint32             // of the current input
 	spaceOf    map[TrackID]uint32 // missing: 0
@@ -122,7 +122,7 @@ func (s *idSpaces) spaceName(n uint32) string {
 	return s.spaceNames[n-1]
 }
 
-// SetMoved sets how much later the events of a process are than in its recording, for a trace merged by weft.
+// SetMoved sets the offset by which the events of a process are later than in its recording, for a trace merged by weft.
 func (b *Builder) SetMoved(process TrackID, by Nanos) {
 	b.table.process(process).moved = by + b.opts.Moved
 }

@@ -7,26 +7,26 @@ import (
 )
 
 // inferred computes the ends of the tasks of a stack that have no End: the start of the next task of the same name, but not before
-// the end of measured slices inside. It is the first time from that start on at which no slice is open that began after the task
-// and has an end of its own. So an inferred end never makes a measured slice overlap (chrome-json.md 9).
+// the end of measured slices inside. It is the first time, from that start on, at which no slice that began after the task and
+// has an end of its own is open. So an inferred end never makes a measured slice overlap (chrome-json.md 9).
 //
-// Whether a Begin has an end is known only when the End comes, so an inferred end may have to be extended.
+// Only when an End comes is it clear that its Begin has one, so an inferred end may have to be extended.
 type inferred struct {
 	open    int       // tasks without an end so far
 	begins  uint32    // number of Begins so far
 	slices  []reach   // complete slices that began while a task was open, longest first, so numbers increase
 	closing []closing // in the order in which the next tasks began
-	growing int       // those in closing whose end may still be extended by later events
+	growing int       // number in closing whose end later events may still extend
 	settled uint32    // number of the first Begin that is not inside any of the others
 }
 
-// reach is the time covered by complete slices.
+// reach is a time range covered by complete slices.
 type reach struct {
 	number   uint32 // of the Begin after them
 	from, to Nanos
 }
 
-// closing is a task after which another one of its name began.
+// closing is a task followed by another one of the same name.
 type closing struct {
 	number uint32
 	inside uint32 // number of the first Begin at or after end; maxNumber: none yet
@@ -86,7 +86,7 @@ func (f *inferred) slice(from, dur Nanos) {
 	}
 }
 
-// end records the end of a Begin: whatever encloses it ends no earlier.
+// end records the end of a Begin: enclosing tasks end no earlier.
 func (f *inferred) end(o *openBegin, end Nanos) {
 	if o.task {
 		f.open--

@@ -12,19 +12,19 @@ import (
 // LongTaskCategory is the category of the marks of long tasks.
 //
 // A mark is a slice rather than an instant, so that it is visible at any zoom and selecting it shows the time of the task. Its own
-// category and track keep it out of sums over tasks. No flow leads to the task, because flows are the input's; the task is shown
-// above, at the same time.
+// category and track exclude it from sums over tasks. No flow leads to the task, because flows belong to the input; the task is
+// shown above, at the same time.
 const LongTaskCategory = "weft.long_task"
 
-// Arguments of a mark: the time beyond LongTaskLength, the longest part, and whether that is the profiler's own work.
+// Arguments of a mark: the time beyond LongTaskLength, the longest part, and whether that part is the profiler's own work.
 const (
 	blockingKey = "blocking"
 	partKey     = "longest_part"
 	recorderKey = "recorder"
 )
 
-// MarkLongTasks adds marks of long tasks to a nested timeline, on tracks next to the other tracks of their threads. Threads that
-// have marks from an earlier run of weft keep them and get no others. isRecorder reports whether a slice is the profiler's own
+// MarkLongTasks adds marks of long tasks to a nested timeline, on tracks next to the other tracks of their threads. Threads
+// with marks from an earlier run of weft keep them and get no others. isRecorder reports whether a slice is the profiler's own
 // work, by its name; describe, if not nil, adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
 	found, more := t.longTasks.list, t.longTasks.more
@@ -95,7 +95,7 @@ type longMarks struct {
 	argBytes   int
 }
 
-// maxMarkArgs limits the bytes of arguments. The texts in them are interned if possible.
+// maxMarkArgs limits the total size of the arguments in bytes. Their texts are interned if possible.
 const maxMarkArgs = 8 << 20
 
 // markRow is the start or the end of a mark.
@@ -106,7 +106,7 @@ type markRow struct {
 	args    Args // of a start
 }
 
-// markRowKind orders rows of one time.
+// markRowKind orders simultaneous rows.
 type markRowKind uint8
 
 const (

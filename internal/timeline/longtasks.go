@@ -2,22 +2,22 @@ package timeline
 
 import "context"
 
-// LongTask is a task of an event loop that takes LongTaskLength, or the requested time, or longer.
+// LongTask is an event-loop task that takes at least LongTaskLength or the requested time.
 type LongTask struct {
 	Thread  TrackID
 	TS, Dur Nanos
 }
 
-// LongTaskLength is the least duration of a long task, as in the Long Tasks API of the web platform
+// LongTaskLength is the minimum duration of a long task, as in the Long Tasks API of the web platform
 // (https://w3c.github.io/longtasks). The time beyond it is called blocking time.
 const LongTaskLength = 50 * 1000 * Microsecond
 
-// maxLongTasks limits the long tasks of a timeline. On one thread, as many take at least 54 minutes.
+// maxLongTasks limits the long tasks of a timeline. On one thread, that many take at least 54 minutes.
 const maxLongTasks = 1 << 16
 
-// longTasks finds the long tasks of event loops among records in the order of time.
+// longTasks finds the long tasks of event loops among records in time order.
 type longTasks struct {
-	min     Nanos // least duration of a long task
+	min     Nanos // minimum duration of a long task
 	list    []LongTask
 	parts   []longPart        // parallel to list
 	threads map[TrackID]Nanos // threads with tasks of an event loop: end of their latest long task, NoTime if none was long
@@ -44,7 +44,7 @@ func (f *longTasks) partOf(task int, r *record) int {
 
 // LongTasks returns the slices and begins with Event.LoopTask that take min or longer, in time order; tasks inside or overlapping a long one
 // are left out, as are slices without an end in the input, whose duration is unknown. The list has at most 65,536 tasks; more is the
-// number of others. It requires Nest, which finds tasks of LongTaskLength; any other length takes a pass.
+// number of further ones. It requires Nest, which finds tasks of LongTaskLength; any other length takes a pass.
 func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, more int64, err error) {
 	if min == t.longTasks.min {
 		return t.longTasks.list, t.longTasks.more, nil
@@ -65,8 +65,8 @@ func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 	return ok
 }
 
-// add adds a record if it is a long task of an event loop, and reports whether it was added. Records come in time order, and the longest
-// first at one time. Records of a thread from a further input do not count, see Recorders.
+// add adds a record if it is a long task of an event loop, and reports whether it was added. Records come in time order, and
+// simultaneous ones longest first. Records of a thread from a further input do not count, see Recorders.
 func (f *longTasks) add(t *Timeline, r *record) (added bool) {
 	thread := r.track
 	if r.flags&flagLoopTask == 0 || r.Kind() != Slice && r.Kind() != Begin || t.Role(thread) == RoleInput {

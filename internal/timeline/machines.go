@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// A trace can have recordings of several machines. Each has its own pids and its own tracks below the root; no flow leads from one
+// A trace can record several machines. Each has its own pids and its own tracks below the root; no flow leads from one
 // to another, because viewers do not follow those. Machine 0 is the trace's own.
 
-// Machine is a machine of a trace other than its own.
+// Machine is a further machine of a trace, besides the trace's own.
 type Machine struct {
 	ID   uint32
 	Name string // "": unknown
 }
 
-// machines are the machines of processes and other tracks below the root. Tracks below these inherit them.
+// machines holds the machines of processes and other tracks below the root. Their descendants inherit them.
 type machines struct {
 	reading   uint32                // machine of the current input
 	writeOn   uint32                // its number in the output
@@ -57,7 +57,7 @@ func (b *Builder) SetMachine(machine uint32) {
 	t.trackKeys, t.reading, t.writeOn = keys, machine, b.machineOut(machine, "")
 }
 
-// machineOut returns the output's number of a machine of the input.
+// machineOut returns the output number for a machine of the input.
 func (b *Builder) machineOut(machine uint32, name string) uint32 {
 	if b.intake != nil {
 		return b.intake.Machine(machine, name)

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// matcher pairs begins with ends, in the order of time and then of the input (chrome-json.md 8, 9, 11).
+// matcher pairs begins with ends, in time order and then input order (chrome-json.md 8, 9, 11).
 //
 // Open begins are kept on stacks: one for every thread and other track, and one for every asynchronous id over all processes. An
 // end takes the innermost begin that fits its name and category, which may not be the innermost of all. These stacks are therefore
@@ -137,7 +137,7 @@ func (s *openStack) is(i int32, name NameID) bool {
 	return int(i) < len(s.open) && s.open[i].name == name && !s.open[i].gone
 }
 
-// any is named for Begins of all names.
+// any is like named, for Begins of all names.
 func (s *openStack) any(fn func(i int) bool) {
 	for i := len(s.open) - 1; i >= 0; i-- {
 		if !s.open[i].gone && fn(i) {

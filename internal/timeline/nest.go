@@ -44,7 +44,7 @@ type lanes struct {
 	instants   []uint32 // by lane: the instants at instantsTS since the last slice
 }
 
-// lane is the open slices of a lane.
+// lane holds the open slices of a lane.
 type lane = OpenSlices[pendingEnd]
 
 // noEnd is the end of a slice that never ends.
@@ -127,7 +127,7 @@ func (n *nester) samplesAt(ts Nanos) error {
 	return nil
 }
 
-// segmentLen is the least number of records and samples in a segment.
+// segmentLen is the minimum number of records and samples in a segment.
 const segmentLen = 1 << 15
 
 // endSegment starts a new segment after the group of the given time, if the current one is long enough. The new one stores the

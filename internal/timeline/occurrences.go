@@ -9,7 +9,7 @@ import (
 
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call: ends first,
 // then the starts of each track, enclosing slices before inner ones. More than a million records of one time come in several
-// calls. Arguments are read if args is set; beyond some MiB at one time, ReadArgs must read them. It requires Nest.
+// calls. Arguments are read if args is set; beyond a few MiB at one time, ReadArgs must read them. It requires Nest.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	return t.groups(ctx, false, func(g *group) error {
@@ -202,7 +202,7 @@ func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
 	return s
 }
 
-// List is Timeline.ArgList without unselected arguments; arguments whose name is not interned are always included.
+// List is Timeline.ArgList without unselected arguments; arguments with uninterned names are always included.
 func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
 	return s.t.annotations(args, schema.TrackEvent_DebugAnnotations, s.wanted)
 }

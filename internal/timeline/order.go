@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// timeOrder sorts things by time that are numbered from 0 as they were added. Simultaneous ones stay in that order. Things added
+// timeOrder sorts things by time. They are numbered from 0 in the order of addition, which simultaneous ones keep. Things added
 // in time order need no sorting.
 type timeOrder struct {
 	last  Nanos // of the last thing added

@@ -2,7 +2,7 @@ package timeline
 
 import "bytes"
 
-// Names of the arguments in which weft stores what it knows of an event beyond the input's arguments. Passes trust them, so the
+// Names of the arguments in which weft stores facts about an event beyond the input's arguments. Passes trust them, so the
 // input cannot use these names: see ArgsEncoder.Key.
 const (
 	OwnArgs  = "weft"       // a dictionary

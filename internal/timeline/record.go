@@ -21,7 +21,7 @@ type record struct {
 	flags    recordFlags
 }
 
-// recordFlags has the kind of a record in its lowest bits, then flags, then the properties of a FlowStep.
+// recordFlags holds the kind of a record in its lowest bits, then flags, then the properties of a FlowStep.
 type recordFlags uint32
 
 const (
@@ -54,7 +54,7 @@ const (
 	flagTextID      recordFlags = 1 << 31 // FlowStep: the id is a hash of a text
 )
 
-// flagsOf returns the flags for a kind of records.
+// flagsOf returns the flags for a record kind.
 func flagsOf(k Kind) recordFlags { return recordFlags(k) }
 
 // Kind is Slice or Begin for a slice, Instant, End for a slice's end event, Counter, Sample or FlowStep.

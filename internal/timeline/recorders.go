@@ -115,7 +115,7 @@ func (t *Timeline) Samplers() (excluded map[TrackID]bool, all []Recorder) {
 	return excluded, all
 }
 
-// furtherTrack is a track with a further input's samples of a thread.
+// furtherTrack is a track with samples of a thread from a further input.
 type furtherTrack struct {
 	track, thread TrackID
 	input         string

@@ -12,7 +12,7 @@ type recordFile struct {
 	count int
 }
 
-// recordForm is the form of records on disk.
+// recordForm is the encoding of records on disk.
 var recordForm = extsort.FormOf[record]()
 
 const (

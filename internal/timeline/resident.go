@@ -11,7 +11,7 @@ const (
 	trackBytes   = 256
 )
 
-// resident counts memory that cannot be spilled while an input is read: what records refer to, and the state of readers. It is
+// resident counts memory that cannot be spilled while an input is read: the data that records refer to, and the state of readers. It is
 // limited to the budget, or to DefaultMemory if that is more.
 type resident struct {
 	room   collections.MemoryLimit

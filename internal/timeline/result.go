@@ -72,7 +72,7 @@ func (t *Timeline) section(first, count int, fn func(g *group) error) error {
 	return t.store.section(first, count, fn)
 }
 
-// HasFlows reports whether the input has flow events of a space.
+// HasFlows reports whether the input has flow events in a space.
 func (t *Timeline) HasFlows(s FlowSpace) bool { return int(s) < len(t.spaces) && t.spaces[s] }
 
 // Close frees the memory and removes the temporary files of the timeline.
@@ -177,7 +177,7 @@ type Track struct {
 
 	RecordedPID int64 // ProcessTrack, if Renumbered: its number in the recording
 	Moved       Nanos // ProcessTrack: offset of its events from the recording; times in their arguments are as recorded
-	Renumbered  bool  // ProcessTrack: InputID is not RecordedPID, because another recording has a process of that number
+	Renumbered  bool  // ProcessTrack: InputID is not RecordedPID, because another recording has a process with that number
 
 	Rank    int32 // position among its siblings
 	HasRank bool
@@ -216,7 +216,7 @@ func (t *Timeline) TrackKind(id TrackID) TrackKind {
 	return NamedTrack
 }
 
-// TrackParent returns the track that a track is directly below.
+// TrackParent returns the parent of a track.
 func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].parent }
 
 // maxTrackDepth limits how far the parents of a track are followed.
@@ -450,7 +450,7 @@ func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg]
 	}
 }
 
-// argKinds maps kinds of annotations to kinds of arguments.
+// argKinds maps annotation kinds to argument kinds.
 var argKinds = [...]ArgKind{
 	message.BoolAnnotation: ArgBool, message.UintAnnotation: ArgUint, message.IntAnnotation: ArgInt, message.DoubleAnnotation: ArgDouble,
 	message.TextAnnotation: ArgString, message.PointerAnnotation: ArgPointer, message.JSONAnnotation: ArgJSON,
@@ -498,7 +498,7 @@ func (t Totals) ShownSlices() int64 { return t.Slices - t.OwnSlices - t.IdleStat
 // InputInstants is the number of instants without weft's own.
 func (t Totals) InputInstants() int64 { return t.Instants - t.OwnInstants }
 
-// Any reports whether there is any event.
+// Any reports whether there are any events.
 func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
 
 // addSample counts a sample of the table.

@@ -22,7 +22,7 @@ const (
 	RoleClockSync   Role = 5  // clock syncs, as instants
 	RoleObjects     Role = 6  // lifetimes and snapshots of the objects of a class, TrackSpec.Subject
 	RoleThreadState Role = 7  // states of the thread above
-	RoleCalls       Role = 8  // calls made of the samples of the thread above
+	RoleCalls       Role = 8  // calls derived from the samples of the thread above
 	RoleV8States    Role = 9  // states of a thread sampled by V8, see StateScript
 	RolePageStates  Role = 10 // states of a thread in a JS self-profile
 	RoleCategories  Role = 11 // states of a thread in a Firefox profile, which are categories
@@ -35,7 +35,7 @@ const (
 	RoleCatalogue   Role = 18 // all contexts, written by attribution
 	RoleMainProcess Role = 19 // not a track below a process, but the main process of a browser itself
 	RoleDetails     Role = 20 // no events, but tracks with details of a thread; only in files, see ThreadDetail
-	RoleMemory      Role = 21 // no events, but a process's counters made of memory dumps
+	RoleMemory      Role = 21 // no events, but a process's counters from memory dumps
 	RoleStream      Role = 22 // overlapping slices of the stream above, see SetStream; the first such track has lane 0
 	RoleLongTasks   Role = 23 // long tasks of the thread above, found by weft
 	RoleInput       Role = 24 // slices of the thread above from one of several inputs
@@ -65,7 +65,7 @@ var threadDetails = [...]Role{
 	RoleJSTracer, RoleOther,
 }
 
-// IsRole reports whether a number is a role.
+// IsRole reports whether a number is a valid Role.
 func IsRole(n uint64) bool { return n <= uint64(lastRole) }
 
 // RoleTrack returns the track of a role below the root, a process or a thread, creating it if necessary. It has the role's usual

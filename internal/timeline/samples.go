@@ -18,7 +18,7 @@ type SampleDescription struct {
 // DescribeSamples sets the description of the samples given to Add. The last call wins.
 func (b *Builder) DescribeSamples(d SampleDescription) { b.samples = d }
 
-// SampleDescription returns the value given to DescribeSamples; used reports whether a sample was added.
+// SampleDescription returns the value given to DescribeSamples; used reports whether a sample has been added.
 func (b *Builder) SampleDescription() (d SampleDescription, used bool) { return b.samples, b.anySample }
 
 // SampleDescription returns the value given to DescribeSamples.

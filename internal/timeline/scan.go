@@ -32,8 +32,8 @@ func (r *record) End() Nanos {
 	return end
 }
 
-// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, whatever starts nothing
-// comes first, then the starts of each track in order (chrome-json.md 8). If all flows bind by time (FlowV1), there are only records
+// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, non-starting records
+// come first, then the starts of each track in order (chrome-json.md 8). If all flows bind by time (FlowV1), there are only records
 // of threads and flow steps. Records from Extend are left out: flows belong to the input's events. It requires Nest.
 func (t *Timeline) Scan(ctx context.Context, fn func(group []Record) error) error {
 	s := scanner{t: t, fn: fn}

@@ -2,7 +2,7 @@ package timeline
 
 import "context"
 
-// SliceEnd is the data of a slice's end event.
+// SliceEnd holds the data of a slice's end event.
 type SliceEnd struct {
 	Ordinal    uint64  // of the slice
 	ThreadTime CPUTime // of the thread at the end

@@ -145,7 +145,7 @@ func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
 	return id
 }
 
-// AppendFrame is PushFrame for callers that make each stack once: it adds a stack even if there is an equal one. That takes less
+// AppendFrame is PushFrame for callers that create each stack once: it adds a stack even if there is an equal one. That takes less
 // time and allows for tens of millions of stacks.
 func (b *Builder) AppendFrame(parent CallstackID, f FrameID) CallstackID {
 	s := b.stacks
@@ -307,7 +307,7 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	}
 }
 
-// V8Idle is the function of V8's samples of an idle thread.
+// V8Idle is the function in V8's samples of an idle thread.
 const V8Idle = "(idle)"
 
 // IsIdle reports whether a call stack belongs to an idle thread: empty, or marked as idle by V8.

@@ -2,13 +2,13 @@ package timeline
 
 import "bytes"
 
-// CallCategory is the default category of calls made of samples. Chrome prefixes it with "disabled-by-default-".
+// CallCategory is the default category of calls derived from samples. Chrome prefixes it with "disabled-by-default-".
 const CallCategory = "v8.cpu_profiler"
 
-// IsCall reports whether slices of a category are calls made of samples.
+// IsCall reports whether slices of a category are calls derived from samples.
 func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(CallCategory)) }
 
-// StateCategory is the category of the slices on tracks of states.
+// StateCategory is the category of the slices on state tracks.
 const StateCategory = "state"
 
 // States of a sampled thread: the names of slices on such a track. Browsers may add others, which are kept.

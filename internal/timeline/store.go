@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// store is the records of a timeline in time order, in memory or on disk.
+// store holds the records of a timeline in time order, in memory or on disk.
 type store interface {
 	// groups calls fn for the records of each timestamp in order. With rewrite, fn may change the records and their order
 	// permanently. Groups end after maxGroup records even if the next has the same timestamp.
@@ -25,7 +25,7 @@ type store interface {
 	close() error
 }
 
-// payloads gives access to the data of variable size of records.
+// payloads gives access to the variable-size data of records.
 type payloads interface {
 	// payload returns the payload at a position; it is valid until the next call.
 	payload(at uint64) ([]byte, error)
@@ -35,10 +35,10 @@ type payloads interface {
 // depend on the memory budget, so that the output does not either.
 const maxGroup = 1 << 20
 
-// group is the records of one timestamp.
+// group holds the records of one timestamp.
 type group struct {
 	order []uint32 // indexes of the records, in order
-	mem   *memory  // has the records; nil: buf has them
+	mem   *memory  // holds the records; nil: buf does
 	buf   []record
 }
 
@@ -181,7 +181,7 @@ func (m *memory) sort() {
 	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
 }
 
-// mergeOrders merges two time orders of records. Of simultaneous records, records of a are first.
+// mergeOrders merges two time orders of records. Among simultaneous records, a's come first.
 func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	if len(a) == 0 {
 		return b

@@ -11,7 +11,7 @@ import (
 // stays so; further texts are stored with the records that use them. The limit is a constant rather than a share of the memory
 // budget, so that the output does not depend on the budget.
 type stringTable struct {
-	text  []byte   // all texts, one after the other
+	text  []byte   // all texts, concatenated
 	ends  []uint32 // ends[id]: end of text id; its start is ends[id-1]
 	slots []slot   // hash table, a power of two long
 	seed  uint64   // random, so that no input can provoke collisions
@@ -41,7 +41,7 @@ func newStringTable() *stringTable {
 	return &stringTable{ends: []uint32{0}, slots: make([]slot, 256), seed: rand.Uint64()}
 }
 
-// intern returns the id of a text, or 0 and false if the table is full and does not have it. The id of the empty text is 0.
+// intern returns the id of a text, or 0 and false if the table is full and lacks it. The id of the empty text is 0.
 func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	if len(text) == 0 {
 		return 0, true

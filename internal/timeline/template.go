@@ -11,7 +11,7 @@ import (
 // TemplateID identifies the common data of slices, see Builder.Template; 0: no template.
 type TemplateID uint32
 
-// template is the common data of slices. Calls made of samples use templates: without them, a conversion of chrome-devtools-long
+// template is the common data of slices. Calls derived from samples use templates: without them, a conversion of chrome-devtools-long
 // takes 1.11 times as long (CPU time), because the arguments of a million calls are encoded, stored and spilled one by one.
 type template struct {
 	name     NameID
@@ -24,7 +24,7 @@ type template struct {
 // maxTemplateBytes limits the table of templates. Slices without a template are encoded one by one, with the same result.
 const maxTemplateBytes = 16 << 20
 
-// templateTable is the templates by TemplateID-1. A Builder and its Timeline share it.
+// templateTable holds the templates by TemplateID-1. A Builder and its Timeline share it.
 type templateTable struct {
 	all   []template
 	bytes int

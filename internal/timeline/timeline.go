@@ -69,7 +69,7 @@ const (
 	// Sample is a call stack sampled at a point in time on a thread.
 	Sample
 
-	// FlowStep is one end of a flow, made by AddFlow and never given to Add.
+	// FlowStep is one end of a flow, created by AddFlow and never given to Add.
 	FlowStep
 	dropped // by a pass
 )
@@ -89,7 +89,7 @@ type Event struct {
 	Dur Nanos // Slice only; at least 0. The end is limited to the last Nanos
 
 	// ThreadTS is the CPU time of the thread at TS (Slice, Begin, End, Instant), ThreadDur the CPU time used by a Slice. Both
-	// are for tracks of threads only.
+	// are for thread tracks only.
 	ThreadTS, ThreadDur CPUTime
 
 	Name     []byte // UTF-8; empty: no name. Sample: what the weight counts, such as "cycles"
@@ -133,7 +133,7 @@ type Event struct {
 	Callstack CallstackID // Slice, Begin, Instant: the stack at its start; End: at its end; Sample: the sample
 }
 
-// CPUTime is CPU time of a thread, which may be 0; the zero CPUTime is unknown.
+// CPUTime is a thread's CPU time, which may be 0; the zero CPUTime is unknown.
 type CPUTime struct{ sinceNoTime Nanos }
 
 // NewCPUTime returns a CPU time; it is unknown for NoTime.

@@ -105,7 +105,7 @@ const (
 	OrderExplicit
 )
 
-// TrackSpec describes a track made by Builder.NewTrack.
+// TrackSpec describes a track created by Builder.NewTrack.
 type TrackSpec struct {
 	Name        string // empty: the name of its first event
 	Description string
@@ -230,7 +230,7 @@ type threadKey struct {
 	key     ThreadKey
 }
 
-// trackTable is the tracks of a Builder, and later of its Timeline.
+// trackTable holds the tracks of a Builder, and later of its Timeline.
 type trackTable struct {
 	tracks    []track
 	processes []process
@@ -432,14 +432,14 @@ func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
 
-// Undeclared adds a track whose parent is unknown. It may be the Track of events and the parent of other tracks. Without a call of
+// Undeclared adds a track whose parent is unknown. It may be the Track of events and the parent of other tracks. Without a call to
 // Alias it is a track below the root, named like its first event.
 func (b *Builder) Undeclared() TrackID {
 	b.table.namedLater = true
 	return b.table.add(track{kind: undeclaredTrack})
 }
 
-// Alias redirects events of track from, made by Undeclared, to track to. It does nothing if to already leads to from.
+// Alias redirects events of track from, created by Undeclared, to track to. It does nothing if to already leads to from.
 func (b *Builder) Alias(from, to TrackID) {
 	if from != to && b.table.resolve(to) != from {
 		b.table.aliases[from] = to
@@ -672,7 +672,7 @@ func (t *trackTable) findMain() {
 	}
 }
 
-// AddLabel adds a label to a process, unless it has the label.
+// AddLabel adds a label to a process that lacks it.
 func (b *Builder) AddLabel(process TrackID, label string) {
 	p := b.table.process(process)
 	if label == "" || len(p.labels) >= maxLabels || slices.Contains(p.labels, label) {

@@ -137,7 +137,7 @@ type segment struct {
 	first       uint64                  // ordinal of its first record
 	firstSample int                     // index of its first sample in the table
 	after       Nanos                   // the latest time before that
-	open        []openSlice[pendingEnd] // slices that are open at its start and end later
+	open        []openSlice[pendingEnd] // slices open at its start, which end later
 	problems    *problem.Log
 }
 
@@ -170,7 +170,7 @@ type walker struct {
 }
 
 // Walk calls fn for all events in the order required by a Perfetto trace (perfetto.md 6): by time; at one time ends before begins,
-// enclosing slices before inner ones, producers of flows before their consumers. It requires Nest. It stops at an error of fn and
+// enclosing slices before inner ones, producers of flows before their consumers. It requires Nest. It stops at an error from fn and
 // returns it.
 func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
@@ -275,7 +275,7 @@ func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	}
 }
 
-// WithOwnProblems calls fn, which may walk the nested timeline, with a copy of the log of problems: what fn finds is not in the original log.
+// WithOwnProblems calls fn, which may walk the nested timeline, with a copy of the problem log: problems found by fn are not added to the original log.
 func (t *Timeline) WithOwnProblems(fn func() error) error {
 	known := t.opts.Problems
 	t.opts.Problems = known.Clone()

@@ -63,5 +63,5 @@ func (it *Item) Template() TemplateID {
 	return TemplateID(it.late.payload)
 }
 
-// MayHaveArg reports whether arguments or members with a name may exist.
+// MayHaveArg reports whether arguments or members with this name may exist.
 func (t *Timeline) MayHaveArg(name string) bool { return t.keys.full || t.keys.knows(name) }
