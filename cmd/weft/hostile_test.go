@@ -12,8 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // marks are what names hold in TestNothingReachesTheTerminal: of direction, sequences that color, name and clear a terminal, line ends,
@@ -74,7 +74,7 @@ func mayBeWrong(args []string) bool {
 }
 
 // harmful reports whether a character that is not ours may do more in a terminal than be seen. Line ends and tabs are ours.
-func harmful(r rune) bool { return r != '\n' && r != '\t' && escapes.Special(r) }
+func harmful(r rune) bool { return r != '\n' && r != '\t' && words.Special(r) }
 
 // fileMarks are marks that names of files may hold.
 const fileMarks = "\u202e\x1b[31m\r\n\u009b2J\u200f"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/probescripts"
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/tracer"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 func probesCommand(env *environment) *cli.Command {
@@ -37,9 +37,9 @@ docs/probes.md is a tutorial, from a C program to the trace and its reports.`,
 		Action: func(c *cli.Context) error {
 			subcommands := []string{"list", "scripts", "record"}
 			if c.NArg() == 0 {
-				return usagef("no subcommand; use weft probes %s", suggest.List(subcommands))
+				return usagef("no subcommand; use weft probes %s", words.List(subcommands))
 			}
-			return usagef("%v", suggest.Unknown("subcommand of probes", c.Args().First(), subcommands))
+			return usagef("%v", words.Unknown("subcommand of probes", c.Args().First(), subcommands))
 		},
 	}
 }
@@ -50,12 +50,12 @@ func tracerFlag(value string) cli.Flag {
 }
 
 // tracerOf reads the flag of tracerFlag: "" if it is not given and has no default.
-func tracerOf(c *cli.Context) (probescripts.Tracer, error) {
+func tracerOf(c *cli.Context) (tracer.Tracer, error) {
 	name := c.String("tracer")
 	if name == "" && !c.IsSet("tracer") {
 		return "", nil
 	}
-	tracer, err := probescripts.ParseTracer(name)
+	tracer, err := tracer.ParseTracer(name)
 	if err != nil {
 		return "", usagef("--tracer: %v", err)
 	}
@@ -88,13 +88,13 @@ arguments. The head of each script names the tracer versions it was run with:
 }
 
 // listProbes lists what weft can record with a tracer; "": with any.
-func listProbes(w io.Writer, only probescripts.Tracer) error {
-	scripts, err := probescripts.All()
+func listProbes(w io.Writer, only tracer.Tracer) error {
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	for _, tracer := range probescripts.Tracers() {
+	for _, tracer := range tracer.Tracers() {
 		if only != "" && only != tracer {
 			continue
 		}
@@ -120,7 +120,7 @@ Next:
 }
 
 // listScripts writes the scripts of a tracer, one a line.
-func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probescripts.Tracer) {
+func listScripts(b *strings.Builder, scripts []tracer.Script, tracer tracer.Tracer) {
 	for i := range scripts {
 		s := &scripts[i]
 		if s.Tracer != tracer {
@@ -141,7 +141,7 @@ func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probe
 }
 
 // listProviders writes the probes that scripts declare, by provider, with their arguments.
-func listProviders(b *strings.Builder, scripts []probescripts.Script, only probescripts.Tracer) {
+func listProviders(b *strings.Builder, scripts []tracer.Script, only tracer.Tracer) {
 	var providers []string
 	probes := map[string][]string{} // of a provider, as printed
 	seen := map[string]bool{}
@@ -240,13 +240,13 @@ Examples:
 }
 
 // listScriptsOf writes the scripts of one tracer or, if it is empty, of all.
-func listScriptsOf(w io.Writer, only probescripts.Tracer) error {
-	scripts, err := probescripts.All()
+func listScriptsOf(w io.Writer, only tracer.Tracer) error {
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	for _, tracer := range probescripts.Tracers() {
+	for _, tracer := range tracer.Tracers() {
 		if only == "" {
 			fmt.Fprintf(&b, "%s:\n", tracer)
 		}
@@ -259,9 +259,9 @@ func listScriptsOf(w io.Writer, only probescripts.Tracer) error {
 }
 
 // findScript returns a shipped script.
-func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, error) {
-	script, err := probescripts.Find(tracer, name)
-	if errors.Is(err, probescripts.ErrUnknown) {
+func findScript(tracer tracer.Tracer, name string) (*tracer.Script, error) {
+	script, err := tracer.FindScript(tracer, name)
+	if errors.Is(err, tracer.ErrUnknown) {
 		return nil, usagef("%s", unknownScript(tracer, name))
 	}
 	if err != nil {
@@ -271,20 +271,20 @@ func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, 
 }
 
 // unknownScript is the error for a script that no tracer, or only another one, has; it suggests a similar name.
-func unknownScript(tracer probescripts.Tracer, name string) string {
+func unknownScript(tracer tracer.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
 	if tracer != "" {
 		message += " for " + string(tracer)
 	}
 	var names []string
-	if scripts, err := probescripts.All(); err == nil {
+	if scripts, err := tracer.Scripts(); err == nil {
 		for _, s := range scripts {
 			if tracer == "" || s.Tracer == tracer {
 				names = append(names, s.Name)
 			}
 		}
 	}
-	if near := suggest.Near(name, names); near != "" {
+	if near := words.Near(name, names); near != "" {
 		return message + "; did you mean " + near + "?"
 	}
 	return message + "; weft probes list shows all"

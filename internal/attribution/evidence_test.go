@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/extsort/keytest"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -85,7 +85,7 @@ func TestIdentityText(t *testing.T) {
 }
 
 // Keys of data that is sorted on disk agree with its order.
-func TestKeys(t *testing.T) { keytest.Check(t, evidenceOrder) }
+func TestKeys(t *testing.T) { testkit.CheckKeys(t, evidenceOrder) }
 
 // A pid in the arguments of an event means the process that had it when recorded, although weft renumbered the process. If two
 // processes of inputs with one id space had it, the one that kept it is meant.

@@ -1,7 +1,8 @@
 // Package inputs finds the files that a command reads: named files, files in folders, files that match a pattern, and
-// files in a list. weft migrate also uses its walker.
+// files in a list. It also reads the content of containers: gzip, zstd and zip, recognized by content (unpack.go). weft migrate
+// uses its walker.
 //
-// What does not live here: opening and reading the files.
+// What does not live here: the formats of traces.
 package inputs
 
 import (

@@ -4,13 +4,13 @@ import (
 	"context"
 	"io"
 
-	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 // An input is unpacked and has a known format. It counts the bytes that are read.
 type input struct {
 	format   Format
-	unpacked *unpack.Source
+	unpacked *inputs.Source
 	plain    *replay
 	n        int64 // bytes read
 	failed   error // error of unpacking
@@ -18,7 +18,7 @@ type input struct {
 
 // openInput unpacks an input and detects its format unless from gives it.
 func openInput(ctx context.Context, src io.Reader, from Format, tempDir string) (*input, error) {
-	unpacked, err := unpack.Open(ctx, src, tempDir)
+	unpacked, err := inputs.Unpack(ctx, src, tempDir)
 	if err != nil {
 		return nil, err
 	}

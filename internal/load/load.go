@@ -4,7 +4,7 @@
 //	t, err := load.OneWithSurvey(ctx, src, opts, survey)
 //	t, err := load.Many(ctx, job, opts)
 //
-// One and Many unpack (package unpack), detect the format (detect.go), let its reader fill a timeline.Builder
+// One and Many unpack (package inputs), detect the format (detect.go), let its reader fill a timeline.Builder
 // (readFormat), make calls from V8's samples (jscalls.go), resolve nesting and flows (package flowbind) and, if
 // requested, attribute the work (package attribution). Many reads each input twice: once for clues to its offset, once
 // for its events (many.go, package merge). The caller decides how the Trace is used: Write writes it; Attach and Walk

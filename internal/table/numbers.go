@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
-	"github.com/weft-trace/weft/internal/moment"
-	"github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Thousands formats a number with commas between thousands, for text; JSON and CSV have no commas.
@@ -54,7 +53,7 @@ func WholeMillis(t timeline.Nanos) string {
 }
 
 // MomentText formats a time since the start of a trace for a column, in the syntax of --from and --to.
-func MomentText(t timeline.Nanos) string { return Separated(moment.Column(t)) }
+func MomentText(t timeline.Nanos) string { return Separated(selection.Column(t)) }
 
 // numberAtEnd matches a number at the end of a text, which must not be truncated: the id of a process or thread, or the line and
 // column of a function.
@@ -63,8 +62,8 @@ var numberAtEnd = regexp.MustCompile(`(?:[ /(\[]|[pt]id )*[0-9][0-9:,.]*[\])]*$`
 // Elide makes a text printable and shortens it in the middle to a number of columns. It keeps a number at the end whole if that
 // fits.
 func Elide(text string, width int) string {
-	text = printable.Text(text)
-	if cellwidth.Of(text) <= width {
+	text = words.Printable(text)
+	if words.Width(text) <= width {
 		return text
 	}
 	runes := []rune(text)
@@ -73,7 +72,7 @@ func Elide(text string, width int) string {
 		tail = max(tail, number)
 	}
 	head := width - 1 - tail
-	for head+tail > 0 && (len(runes) < head+tail || cellwidth.Of(string(runes[:head])+"…"+string(runes[len(runes)-tail:])) > width) {
+	for head+tail > 0 && (len(runes) < head+tail || words.Width(string(runes[:head])+"…"+string(runes[len(runes)-tail:])) > width) {
 		if head > tail {
 			head--
 		} else {
@@ -96,4 +95,4 @@ func Elide(text string, width int) string {
 }
 
 // Printable escapes invisible and control characters in a text.
-func Printable(text string) string { return printable.Text(text) }
+func Printable(text string) string { return words.Printable(text) }

@@ -1,5 +1,8 @@
-// Package suggest makes error messages for unknown names, which suggest a similar name or list all names.
-package suggest
+// Package words prepares text for people: it suggests the name that was meant (names.go), escapes what a terminal would interpret
+// (printable.go), and measures columns (width.go).
+//
+// What does not live here: numbers and times (package table), and help texts.
+package words
 
 import (
 	"fmt"

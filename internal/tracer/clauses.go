@@ -1,4 +1,4 @@
-package probescripts
+package tracer
 
 import (
 	"slices"

@@ -1,5 +1,4 @@
-// Package unpack reads the content of containers: gzip, zstd and zip, recognized by content.
-package unpack
+package inputs
 
 import (
 	"bufio"
@@ -45,8 +44,8 @@ type Source struct {
 	closes    []func()
 }
 
-// Open recognizes containers by their magic bytes and unpacks them (chrome-json.md 2).
-func Open(ctx context.Context, src io.Reader, tempDir string) (*Source, error) {
+// Unpack recognizes containers by their magic bytes and unpacks them (chrome-json.md 2).
+func Unpack(ctx context.Context, src io.Reader, tempDir string) (*Source, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Source{ctx: ctx, cancel: cancel}
 	if memory, ok := src.(*bytes.Reader); ok {
@@ -96,12 +95,12 @@ func (m memoryReader) Read(p []byte) (int, error) {
 	return m.r.Read(p)
 }
 
-// OpenStrict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by
+// UnpackStrict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by
 // content and may be nested. A zip archive must contain one file; it is copied to a temporary file in tempDir ("":
 // os.TempDir), which Close removes. Reads fail when ctx is done, and after the readable part of a truncated or damaged
 // container.
-func OpenStrict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
-	s, err := Open(ctx, src, tempDir)
+func UnpackStrict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
+	s, err := Unpack(ctx, src, tempDir)
 	if err != nil {
 		return nil, err
 	}

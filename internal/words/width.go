@@ -1,18 +1,19 @@
-// Package cellwidth measures texts in columns of a terminal, so that tables are aligned in any script. Chinese, Japanese and
+package words
+
+// This file measures texts in columns of a terminal, so that tables are aligned in any script. Chinese, Japanese and
 // Korean characters and emoji have two columns, combining marks none.
 //
 // The widths follow Unicode's property East_Asian_Width (UAX #11): W and F are wide. Characters of ambiguous width
 // are narrow, as in terminals outside East Asian locales. Features on which terminals disagree are not modelled:
 // a sequence of emoji that is joined to one picture counts as its parts.
-package cellwidth
 
 import (
 	"strings"
 	"unicode"
 )
 
-// Of returns the number of columns of a text.
-func Of(text string) int {
+// Width returns the number of columns of a text.
+func Width(text string) int {
 	n := 0
 	for _, r := range text {
 		n += ofRune(r)
@@ -20,11 +21,11 @@ func Of(text string) int {
 	return n
 }
 
-// Left pads a text with trailing blanks to a number of columns.
-func Left(text string, columns int) string { return text + blanks(columns-Of(text)) }
+// PadRight pads a text with trailing blanks to a number of columns.
+func PadRight(text string, columns int) string { return text + blanks(columns-Width(text)) }
 
-// Right pads a text with leading blanks to a number of columns.
-func Right(text string, columns int) string { return blanks(columns-Of(text)) + text }
+// PadLeft pads a text with leading blanks to a number of columns.
+func PadLeft(text string, columns int) string { return blanks(columns-Width(text)) + text }
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
 

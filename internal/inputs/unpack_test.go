@@ -1,4 +1,4 @@
-package unpack
+package inputs
 
 import (
 	"archive/zip"
@@ -88,7 +88,7 @@ func TestContainers(t *testing.T) {
 
 func testContainer(t *testing.T, src io.Reader, want, containers string, packed int) {
 	dir := t.TempDir()
-	s, err := Open(t.Context(), src, dir)
+	s, err := Unpack(t.Context(), src, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func testContainer(t *testing.T, src io.Reader, want, containers string, packed 
 
 func TestMemoryStopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := Open(ctx, bytes.NewReader(make([]byte, 1<<20)), "")
+	s, err := Unpack(ctx, bytes.NewReader(make([]byte, 1<<20)), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestContainersRefuse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := OpenStrict(t.Context(), bytes.NewReader(test.input), dir)
+			s, err := UnpackStrict(t.Context(), bytes.NewReader(test.input), dir)
 			if err == nil {
 				_, err = io.ReadAll(s)
 				s.Close()
@@ -211,7 +211,7 @@ func TestDamagedContainersAreUsed(t *testing.T) {
 		"gzip_cut": packed[:len(packed)*2/3], "gzip_checksum": broken, "gzip_garbage_behind": garbage, "zstd_cut": zst[:len(zst)*2/3],
 	} {
 		t.Run(name, func(t *testing.T) {
-			src, err := Open(t.Context(), bytes.NewReader(input), t.TempDir())
+			src, err := Unpack(t.Context(), bytes.NewReader(input), t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}

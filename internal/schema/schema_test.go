@@ -1,5 +1,5 @@
 // Package proto_test checks the schema in this folder. The generated code is in gen; there is no Go code here.
-package proto_test
+package schema_test
 
 import (
 	"fmt"

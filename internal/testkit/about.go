@@ -1,4 +1,4 @@
-package tracetext
+package testkit
 
 import (
 	"fmt"

@@ -1,6 +1,7 @@
-// Package printable makes texts of an input safe to display. They may have control characters, which terminals interpret, and
-// directional marks, which change the order of displayed text.
-package printable
+package words
+
+// This file makes texts of an input safe to display. They may have control characters, which terminals interpret, and directional
+// marks, which change the order of displayed text.
 
 import (
 	"bytes"
@@ -13,19 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text for people, in a message or a table, in which the characters of Special and bytes that are not UTF-8 are escaped as in
-// Go. Escaping is idempotent.
-func Text(text string) string { return escape(text, Special) }
+// Printable returns a text for people, in a message or a table: the characters of Special and bytes that are not UTF-8 are escaped as
+// in Go. Escaping is idempotent.
+func Printable(text string) string { return escape(text, Special) }
 
-// Line returns a text for programs that read lines: only control characters and bytes that are not UTF-8 are escaped.
-func Line(text string) string { return escape(text, unicode.IsControl) }
+// PrintableLine returns a text for programs that read lines: only control characters and bytes that are not UTF-8 are escaped.
+func PrintableLine(text string) string { return escape(text, unicode.IsControl) }
 
-// Lines applies Line to the fields of a line of comma-separated values. Fields that a spreadsheet would evaluate as a formula, because they
-// start with =, +, - or @, get a leading apostrophe, except numbers.
-func Lines(fields []string) []string {
+// PrintableFields applies PrintableLine to the fields of a line of comma-separated values. Fields that a spreadsheet would evaluate
+// as a formula, because they start with =, +, - or @, get a leading apostrophe, except numbers.
+func PrintableFields(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
-		out[i] = Line(f)
+		out[i] = PrintableLine(f)
 		if f != "" && strings.IndexByte("=+-@", f[0]) >= 0 && !number.MatchString(f) {
 			out[i] = "'" + out[i]
 		}
@@ -49,8 +50,8 @@ func Special(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && r != '\u200c' && r != '\u200d'
 }
 
-// Plain returns the length of a text's prefix of printable ASCII, in which nothing needs escaping.
-func Plain(text []byte) int {
+// PlainPrefix returns the length of a text's prefix of printable ASCII, in which nothing needs escaping.
+func PlainPrefix(text []byte) int {
 	for i, c := range text {
 		if c < ' ' || c >= 0x7F {
 			return i
@@ -59,10 +60,10 @@ func Plain(text []byte) int {
 	return len(text)
 }
 
-// JSON escapes the characters of Special in JSON text, without changing its meaning. The text must be a single line, so that these
-// characters occur only in strings.
-func JSON(text []byte) []byte {
-	plain := Plain(text)
+// PrintableJSON escapes the characters of Special in JSON text, without changing its meaning. The text must be a single line, so that
+// these characters occur only in strings.
+func PrintableJSON(text []byte) []byte {
+	plain := PlainPrefix(text)
 	if plain == len(text) || !bytes.ContainsFunc(text[plain:], Special) {
 		return text
 	}

@@ -1,4 +1,4 @@
-package cellwidth
+package words
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 // The widths are from Unicode's EastAsianWidth.txt (W, F: 2); marks have 0.
-func TestOf(t *testing.T) {
+func TestWidth(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want int
@@ -33,7 +33,7 @@ func TestOf(t *testing.T) {
 		{"𠀀", 2}, // beyond 16 bits
 		{"\xff", 1},
 	} {
-		if got := Of(c.text); got != c.want {
+		if got := Width(c.text); got != c.want {
 			t.Errorf("%q has %d columns, want %d", c.text, got, c.want)
 		}
 	}
@@ -41,11 +41,11 @@ func TestOf(t *testing.T) {
 
 func TestPad(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Left("計算", 6), "計算  "},
-		{Right("計算", 6), "  計算"},
-		{Left("e\u0301", 2), "e\u0301 "},
-		{Left("too long", 3), "too long"},
-		{Right("", 2), "  "},
+		{PadRight("計算", 6), "計算  "},
+		{PadLeft("計算", 6), "  計算"},
+		{PadRight("e\u0301", 2), "e\u0301 "},
+		{PadRight("too long", 3), "too long"},
+		{PadLeft("", 2), "  "},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -1,4 +1,4 @@
-package probescripts
+package tracer
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 func all(t *testing.T) []Script {
 	t.Helper()
-	scripts, err := All()
+	scripts, err := Scripts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("scripts %q; want %q", names, want)
 	}
 	for _, tracer := range Tracers() {
-		s, err := Find(tracer, tracer.Default())
+		s, err := FindScript(tracer, tracer.Default())
 		if err != nil || !s.Records() {
 			t.Errorf("the script that %s records with by default: %v", tracer, err)
 		}
@@ -56,7 +56,7 @@ func TestNeeds(t *testing.T) {
 		{"layout_count.d", false, false, false, false},
 	}
 	for _, tt := range tests {
-		s, err := Find("", tt.file)
+		s, err := FindScript("", tt.file)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -79,20 +79,20 @@ func TestFind(t *testing.T) {
 		{"", "system", "system.bt"},
 	}
 	for _, tt := range tests {
-		if s, err := Find(tt.tracer, tt.name); err != nil || s.File() != tt.want {
+		if s, err := FindScript(tt.tracer, tt.name); err != nil || s.File() != tt.want {
 			t.Errorf("Find(%q, %q) = %v, %v; want %s", tt.tracer, tt.name, s, err, tt.want)
 		}
 	}
-	if _, err := Find("", "layout"); err == nil || !strings.Contains(err.Error(), "layout.bt or layout.d") {
+	if _, err := FindScript("", "layout"); err == nil || !strings.Contains(err.Error(), "layout.bt or layout.d") {
 		t.Errorf("a name that two tracers have: %v", err)
 	}
-	if _, err := Find(DTrace, "system"); !errors.Is(err, ErrUnknown) {
+	if _, err := FindScript(DTrace, "system"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a script of the other tracer: %v", err)
 	}
 }
 
 func TestProbes(t *testing.T) {
-	s, err := Find(Bpftrace, "syscalls")
+	s, err := FindScript(Bpftrace, "syscalls")
 	if err != nil {
 		t.Fatal(err)
 	}

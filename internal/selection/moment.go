@@ -1,13 +1,12 @@
-// Package moment parses and formats points in time of a trace. There are two forms, which all commands print and accept:
+package selection
+
+// This file parses and formats points in time of a trace. There are two forms, which all commands print and accept:
 //
 //   - 1.5s, 300ms: counted from the start of the trace;
 //   - @1.5s, @1759276800123.456ms: on the clock of the trace.
 //
 // A number needs a unit (ns, us, µs, ms or s), because numbers without a unit are easily misunderstood. Numbers are exact: a
 // fraction of a nanosecond is an error.
-//
-// What does not live here: lengths of time, such as the size of a bucket, and reading flags (cmd/weft).
-package moment
 
 import (
 	"bytes"
@@ -36,9 +35,9 @@ var units = []struct {
 	digits int
 }{{"ns", 0}, {"us", 3}, {"µs", 3}, {"μs", 3}, {"ms", 6}, {"s", 9}}
 
-// Parse parses a moment. Errors are for users and start with the text. "0" needs no unit, and commas may separate thousands, as
+// ParseMoment parses a moment. Errors are for users and start with the text. "0" needs no unit, and commas may separate thousands, as
 // in tables.
-func Parse(text string) (Moment, error) {
+func ParseMoment(text string) (Moment, error) {
 	number, onClock := strings.CutPrefix(text, "@")
 	digits, unit := 0, false
 	for _, u := range units {
@@ -114,7 +113,7 @@ func (m Moment) In(s Span) (timeline.Nanos, error) {
 	if _, ok := other.within(s); ok {
 		hint = "; did you mean " + other.text + "?"
 	}
-	return 0, fmt.Errorf("%s is %w, which lasts %s (from %s to %s)%s", m.text, ErrOutside, Text(s.Length()), OnClock(s.Start), OnClock(s.End), hint)
+	return 0, fmt.Errorf("%s is %w, which lasts %s (from %s to %s)%s", m.text, ErrOutside, FormatMoment(s.Length()), OnClock(s.Start), OnClock(s.End), hint)
 }
 
 // ErrOutside is the error for a moment outside the trace.
@@ -131,37 +130,19 @@ func (m Moment) within(s Span) (at timeline.Nanos, ok bool) {
 	return s.Start + m.at, true
 }
 
-// OnClock formats a time on the clock of the trace, for Parse.
-func OnClock(at timeline.Nanos) string { return "@" + Text(at) }
+// OnClock formats a time on the clock of the trace, for ParseMoment.
+func OnClock(at timeline.Nanos) string { return "@" + FormatMoment(at) }
 
-// Since formats a time of the trace as the time since its start, for Parse.
-func (s Span) Since(at timeline.Nanos) string { return Text(at - s.Start) }
+// Since formats a time of the trace as the time since its start, for ParseMoment.
+func (s Span) Since(at timeline.Nanos) string { return FormatMoment(at - s.Start) }
 
-// Text formats a length of time exactly, in milliseconds: "0.25ms".
-func Text(t timeline.Nanos) string { return string(Append(nil, t)) }
+// FormatMoment formats a length of time exactly, in milliseconds: "0.25ms".
+func FormatMoment(t timeline.Nanos) string { return string(AppendMoment(nil, t)) }
 
-// Append appends the Text of a length of time.
-func Append(b []byte, t timeline.Nanos) []byte {
-	b = appendMillis(b, t)
+// AppendMoment appends the FormatMoment of a length of time.
+func AppendMoment(b []byte, t timeline.Nanos) []byte {
+	b = table.AppendMillis(b, t)
 	return append(bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte(".")), "ms"...)
-}
-
-// Column formats a length of time exactly, in milliseconds with three or six decimals, so that most columns are aligned.
-func Column(t timeline.Nanos) string { return strings.TrimSuffix(Millis(t), "000") + "ms" }
-
-// Millis formats a length of time in milliseconds with six decimals and without a unit, for columns whose title has it.
-func Millis(t timeline.Nanos) string { return string(appendMillis(nil, t)) }
-
-func appendMillis(b []byte, t timeline.Nanos) []byte {
-	n := uint64(t)
-	if t < 0 {
-		b, n = append(b, '-'), -n
-	}
-	b = append(strconv.AppendUint(b, n/1e6, 10), '.')
-	for digit := uint64(1e5); digit > 0; digit /= 10 {
-		b = append(b, '0'+byte(n/digit%10))
-	}
-	return b
 }
 
 // Window is a part of a trace, from one moment to another, exclusive. The zero Window is the whole trace.
@@ -196,7 +177,7 @@ func parseEnd(flag, text string) (*Moment, error) {
 	if text == "" {
 		return nil, nil
 	}
-	m, err := Parse(text)
+	m, err := ParseMoment(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

@@ -1,8 +1,7 @@
-// Package probescripts contains the tracer scripts that weft ships, and determines the parameters that a script needs.
-//
-// A script records probes as lines that weft reads (docs/formats/probes.md). This package reads everything from the text of the
-// script: its purpose, usage and tested tracer from the comment at its head, its parameters from the features that it uses.
-package probescripts
+package tracer
+
+// This file and clauses.go read the scripts that weft ships. A script records probes as lines that weft reads (docs/formats/probes.md). Its
+// purpose, usage and tested tracer are in the comment at its head; its parameters follow from the features that it uses.
 
 import (
 	"embed"
@@ -12,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Tracer is a program that runs scripts.
@@ -31,7 +30,7 @@ func ParseTracer(name string) (Tracer, error) {
 	if t := Tracer(name); slices.Contains(Tracers(), t) {
 		return t, nil
 	}
-	return "", suggest.Unknown("tracer", name, []string{string(Bpftrace), string(DTrace)})
+	return "", words.Unknown("tracer", name, []string{string(Bpftrace), string(DTrace)})
 }
 
 // Extension returns the file extension of the tracer's scripts.
@@ -123,8 +122,8 @@ func (s *Script) Probes() (probes []Probe) {
 //go:embed scripts
 var files embed.FS
 
-// All returns the scripts that weft ships, sorted by tracer and name.
-func All() ([]Script, error) {
+// Scripts returns the scripts that weft ships, sorted by tracer and name.
+func Scripts() ([]Script, error) {
 	entries, err := files.ReadDir("scripts")
 	if err != nil {
 		return nil, err
@@ -146,13 +145,13 @@ func All() ([]Script, error) {
 	return scripts, nil
 }
 
-// ErrUnknown is the wrapped error of Find for an unknown name.
+// ErrUnknown is the wrapped error of FindScript for an unknown name.
 var ErrUnknown = errors.New("unknown script")
 
-// Find returns the shipped script with a name, with or without the extension. If the tracer is empty, only one tracer may have a
+// FindScript returns the shipped script with a name, with or without the extension. If the tracer is empty, only one tracer may have a
 // script of that name.
-func Find(tracer Tracer, name string) (*Script, error) {
-	scripts, err := All()
+func FindScript(tracer Tracer, name string) (*Script, error) {
+	scripts, err := Scripts()
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,4 @@
-// Package bundletest makes packets and compressed bundles of them for tests.
-package bundletest
+package testkit
 
 import (
 	"bytes"

@@ -1,5 +1,7 @@
-// Package tracetext is a text form of timelines for tests: Add reads events from text, and Dump writes the items of Timeline.Walk. It is
-// not a format of traces.
+// Package testkit has what the tests of several packages share: a text form of timelines, packets and bundles of them (packets.go), and a
+// check of sort keys (keys.go).
+//
+// In the text form, Add reads events, and Dump writes the items of Timeline.Walk. It is not a format of traces.
 //
 // An input has one event per line; the index of an event is the number of events before it. Empty lines and lines that start with # are
 // ignored.
@@ -21,7 +23,7 @@
 // A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an asynchronous id:
 // PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if it is private to the thread, where KIND is id, local, global or legacy. An ID that
 // starts with "#" is a number, any other a text. A PID or TID that is not a number is a text.
-package tracetext
+package testkit
 
 import (
 	"errors"

@@ -1,5 +1,4 @@
-// Package keytest checks in tests that the key of an order is consistent with its comparison.
-package keytest
+package testkit
 
 import (
 	"math/rand/v2"
@@ -9,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Check compares values of random bytes, biased to those at which numbers change sign or overflow. Of two values with different keys, the
-// one with the smaller key must be less.
-func Check[T any](t *testing.T, by extsort.Order[T]) {
+// CheckKeys checks that the key of an order is consistent with its comparison: of two values with different keys, the one with the
+// smaller key must be less. The values are random bytes, biased towards those at which numbers change sign or overflow.
+func CheckKeys[T any](t *testing.T, by extsort.Order[T]) {
 	t.Helper()
 	form := extsort.FormOf[T]()
 	rng := rand.New(rand.NewPCG(1, 2))

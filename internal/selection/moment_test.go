@@ -1,4 +1,4 @@
-package moment_test
+package selection_test
 
 import (
 	"errors"
@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // span is the Span of a trace of 2 s whose clock starts an hour earlier.
-var span = moment.Span{Start: 3600_000_000_000, End: 3602_000_000_000}
+var span = selection.Span{Start: 3600_000_000_000, End: 3602_000_000_000}
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]timeline.Nanos{
@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		"@3601.5s":            1_500_000_000,
 		"@3,600,000.000001ms": 1,
 	} {
-		m, err := moment.Parse(text)
+		m, err := selection.ParseMoment(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -73,7 +73,7 @@ func TestParseErrors(t *testing.T) {
 		"9223372036.854775808s":  "too large",
 		"99999999999999999999ns": "too large",
 	} {
-		if _, err := moment.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := selection.ParseMoment(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %s", text, err, want)
 		}
 	}
@@ -89,11 +89,11 @@ func TestOutside(t *testing.T) {
 		"@9s":                   "@9s is outside the trace, " + spans,
 		"9223372036.854775807s": "9223372036.854775807s is outside the trace, " + spans,
 	} {
-		m, err := moment.Parse(text)
+		m, err := selection.ParseMoment(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.In(span); !errors.Is(err, moment.ErrOutside) || err.Error() != want {
+		if _, err := m.In(span); !errors.Is(err, selection.ErrOutside) || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", text, err, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestWindow(t *testing.T) {
 		{"3s", "", 0, 0, "--from: 3s is outside the trace"},
 		{"", "3s", 0, 0, "--to: 3s is outside the trace"},
 	} {
-		w, err := moment.ParseWindow(test.from, test.to)
+		w, err := selection.ParseWindow(test.from, test.to)
 		var from, to timeline.Nanos
 		if err == nil {
 			from, to, err = w.In(span)
@@ -145,15 +145,7 @@ func TestText(t *testing.T) {
 		0: "0ms", 1: "0.000001ms", 250_000: "0.25ms", 100_000_000: "100ms", -1_500_000: "-1.5ms",
 		math.MaxInt64: "9223372036854.775807ms", math.MinInt64: "-9223372036854.775808ms",
 	} {
-		if got := moment.Text(at); got != want {
-			t.Errorf("%d is written %s; want %s", at, got, want)
-		}
-	}
-}
-
-func TestColumn(t *testing.T) {
-	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1: "0.000001ms", 250_000: "0.250ms", -1_000_000: "-1.000ms"} {
-		if got := moment.Column(at); got != want {
+		if got := selection.FormatMoment(at); got != want {
 			t.Errorf("%d is written %s; want %s", at, got, want)
 		}
 	}
@@ -165,8 +157,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(text, int64(3600), int64(7200))
 	}
 	f.Fuzz(func(t *testing.T, text string, start, end int64) {
-		s := moment.Span{Start: timeline.Nanos(max(start, 0)), End: timeline.Nanos(max(start, end, 0))}
-		m, err := moment.Parse(text)
+		s := selection.Span{Start: timeline.Nanos(max(start, 0)), End: timeline.Nanos(max(start, end, 0))}
+		m, err := selection.ParseMoment(text)
 		if err != nil {
 			return
 		}
@@ -177,8 +169,8 @@ func FuzzParse(f *testing.F) {
 		if at < s.Start || at > s.End {
 			t.Fatalf("%q is %d, outside of %v", text, at, s)
 		}
-		for _, form := range []string{s.Since(at), moment.OnClock(at)} {
-			again, err := moment.Parse(form)
+		for _, form := range []string{s.Since(at), selection.OnClock(at)} {
+			again, err := selection.ParseMoment(form)
 			if err != nil {
 				t.Fatalf("%q of %q: %v", form, text, err)
 			}
