@@ -1,9 +1,9 @@
-// Package jsondoc reads JSON documents of any size from trace files, member by member and element by element, as far as they are readable.
-// The readers of all JSON formats use a Reader, so that the same damage has the same result and the same data problems in each
-// (docs/formats/json.md). The formats define the meaning of members.
+// Package jsondoc reads JSON documents of any size from trace files, member by member and element by element, as far as they are
+// readable. The readers of all JSON formats use a Reader, so that the same damage has the same effect and causes the same data
+// problems in each (docs/formats/json.md). The formats define the meaning of members.
 //
-// Package jsonscan scans the text. A reader with a faster method for some of its text, such as the list of events of a Chrome JSON trace,
-// uses that and reports problems to the Reader.
+// Package jsonscan scans the text. A reader with a faster method for some of its text, such as the event list of a Chrome JSON
+// trace, uses that method and reports problems to the Reader.
 package jsondoc
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ErrEnded ends the reading of an input that is truncated, or not JSON from some position on. Everything before is used.
+// ErrEnded ends the reading of an input that is truncated, or not JSON from some position on. Everything before that is used.
 var ErrEnded = errors.New("input ended")
 
-// Reader reads a document. Its methods return ErrEnded, the error of the input, or another error with its position.
+// Reader reads a document. Its methods return ErrEnded, the input's error, or another error with its position.
 type Reader struct {
 	// S reads the text.
 	S *jsonscan.Scanner
@@ -28,11 +28,11 @@ type Reader struct {
 	Log *problem.Log
 	// Where names the current position for errors and problems; nil: they have only byte offsets.
 	Where func() string
-	// Numbered adds the index of the element of the innermost list to positions.
+	// Numbered adds the index of the current element in the innermost list to positions.
 	Numbered bool
 	// Index is the index of the current element of the innermost list; -1 outside of lists.
 	Index int64
-	// Repeats reports whether a member may occur several times; nil: none may.
+	// Repeats reports whether a member may occur several times; nil: no member may.
 	Repeats func(key []byte) bool
 	// Ended is set if the input ended early.
 	Ended bool
@@ -43,30 +43,30 @@ type Reader struct {
 	commas     bool              // json_trailing_comma was counted
 	partial    bool              // json_partial_event was counted
 	keys       keySet
-	unitKeys   keySet          // of an object in the current unit
+	unitKeys   keySet          // keys of an object in the current unit
 	duplicates int             // duplicate keys in the current unit
 	unknown    map[string]bool // members counted by Unknown
 }
 
-// New returns a Reader of the input of s, which counts problems in log.
+// New returns a Reader for the input of s; it counts problems in log.
 func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, Log: log, Index: -1} }
 
-// StartPiece starts another document, which is a piece of a larger one at the given position: it is the position of all problems. Text
-// that is truncated or not JSON is an error, to be handled by the reader of the larger document.
+// StartPiece starts another document, which is a piece of a larger one. All problems are counted at the given position. Text that
+// is truncated or not JSON is an error, which the reader of the larger document must handle.
 func (r *Reader) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
 }
 
-// Restart starts the next one of several concatenated documents. Problems counted once per document are counted again. Malformed still
-// returns the first damage.
+// Restart starts the next of several concatenated documents. Problems counted once per document are counted again. Malformed
+// still returns the first damage.
 func (r *Reader) Restart() {
 	r.Index, r.Ended, r.partial, r.missing = -1, false, false, false
 	r.keys.reset()
 }
 
-// Within calls fn with another scanner instead of the Reader's, for a text that is a value of the document. If the text is truncated or
-// not JSON, the part before is used, and the document continues.
+// Within calls fn with another scanner instead of the Reader's, for a text that is a value of the document. If the text is
+// truncated or not JSON, the readable part is used, and the document continues.
 func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
 	s, index, keys := r.S, r.Index, r.keys
 	r.S, r.keys = other, keySet{}
@@ -77,7 +77,7 @@ func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
 	return nil
 }
 
-// Cancelled returns a reader of r that returns the error of ctx once ctx is done.
+// Cancelled returns a reader that reads r, but returns ctx's error once ctx is done.
 func Cancelled(ctx context.Context, r io.Reader) io.Reader { return cancelled{ctx, r} }
 
 type cancelled struct {
@@ -92,10 +92,10 @@ func (c cancelled) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Position is the start of the current unit.
+// Position returns the start of the current unit.
 func (r *Reader) Position() problem.Position { return r.at(r.S.Start()) }
 
-// at is the position of a byte in the current element.
+// at returns the position of a byte in the current element.
 func (r *Reader) at(offset int64) problem.Position {
 	switch {
 	case r.piece != nil:
@@ -121,8 +121,8 @@ func (r *Reader) where() string {
 	return r.Where()
 }
 
-// Malformed returns the error with the position from which the input is not JSON, for readers that cannot use the part before; nil if
-// there is none so far.
+// Malformed returns an error with the position from which the input is not JSON, for readers that cannot use the part before it;
+// nil if all input so far is JSON.
 func (r *Reader) Malformed() error { return r.malformed }
 
 // Begin returns the first byte of the document, after a byte order mark.
@@ -141,7 +141,7 @@ func (r *Reader) Begin() (byte, error) {
 	return c, nil
 }
 
-// Trailing skips everything after the document, and counts it if it is not white space.
+// Trailing skips everything after the document and counts it unless it is white space.
 func (r *Reader) Trailing() error {
 	_, err := r.S.Peek()
 	from := r.S.Start()
@@ -170,7 +170,7 @@ func (r *Reader) Peek() (byte, error) {
 	return c, nil
 }
 
-// End handles an error of the scanner's Fill: the end of the input is counted and becomes ErrEnded.
+// End handles an error from the scanner's Fill: the end of the input is counted and becomes ErrEnded.
 func (r *Reader) End(err error) error {
 	switch {
 	case err == io.EOF && r.piece != nil:
@@ -185,7 +185,8 @@ func (r *Reader) End(err error) error {
 	return ErrEnded
 }
 
-// Partial counts a value that is truncated by the end of the input, at its position. It counts once: enclosing values are truncated too.
+// Partial counts a value that is truncated by the end of the input, at its position. It counts only once, because enclosing
+// values are truncated too.
 func (r *Reader) Partial(at problem.Position) {
 	if !r.partial && r.piece == nil {
 		r.partial = true
@@ -200,7 +201,7 @@ func (r *Reader) inWhere() string {
 	return ""
 }
 
-// Break ends the reading at the scanner's offset because of err, which describes invalid JSON. The rest counts as trailing data.
+// Break ends reading at the scanner's offset because of err, which describes invalid JSON. The rest counts as trailing data.
 func (r *Reader) Break(err error) error {
 	err = r.Failed(err)
 	if r.malformed == nil {
@@ -218,8 +219,8 @@ func (r *Reader) Break(err error) error {
 	return ErrEnded
 }
 
-// Unit reads a unit at the mark with parse, which is called again whenever the window must grow: results of a call in which the scanner
-// failed must be discarded.
+// Unit reads a unit at the mark with parse, which is called again whenever the window must grow. Results of a call in which the
+// scanner failed must be discarded.
 func (r *Reader) Unit(parse func()) error {
 	for {
 		r.duplicates = 0
@@ -234,7 +235,7 @@ func (r *Reader) Unit(parse func()) error {
 	}
 }
 
-// Refill reads more of a unit after a failure of the scanner, if that can help.
+// Refill reads more of a unit after the scanner failed, if that can help.
 func (r *Reader) Refill() error {
 	if err := r.S.Err(); err != jsonscan.ErrShort {
 		return r.Break(err)
@@ -250,7 +251,8 @@ func (r *Reader) Refill() error {
 	return r.End(err)
 }
 
-// Scalar reads a value as a unit. It skips an object or list and returns its kind. The text is valid until the Reader is used again.
+// Scalar reads a value as a unit. It skips an object or list and returns its kind. The text is valid until the next use of the
+// Reader.
 func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
 	c, err := r.Peek()
 	if err != nil {
@@ -294,7 +296,7 @@ type Level struct {
 	after   byte  // the last token: a bracket, a comma, or aValue
 	n       int64 // number of elements so far
 	outer   int64 // Reader.Index around the list
-	keys    int   // argument for keySet.close
+	keys    int   // the argument for keySet.close
 }
 
 const aValue = '"'
@@ -310,8 +312,8 @@ func (r *Reader) Open() Level {
 	return l
 }
 
-// Next advances to the next member or element, which starts with first; if there is none it reads the closing bracket. Two values without
-// a comma between them are accepted.
+// Next advances to the next member or element, which starts with first; if there is none, it reads the closing bracket. Two
+// values without a comma between them are accepted.
 func (r *Reader) Next(l *Level) (first byte, more bool, err error) {
 	for {
 		c, err := r.Peek()
@@ -435,7 +437,7 @@ func (r *Reader) StartObject() {
 	r.unitKeys.restart()
 }
 
-// Key reads a key of the object at StartObject, like the scanner's Key.
+// Key reads a key of the object that StartObject opened, like the scanner's Key.
 func (r *Reader) Key() ([]byte, bool) {
 	key, ok := r.S.Key()
 	if ok {
@@ -446,7 +448,7 @@ func (r *Reader) Key() ([]byte, bool) {
 	return key, ok
 }
 
-// maxUnknown limits the unknown members that are counted.
+// maxUnknown limits the number of unknown members that are counted.
 const maxUnknown = 1000
 
 // Unknown counts a member unknown to the format, once for each name.
@@ -478,7 +480,7 @@ func (r *Reader) CountNotes() {
 	}
 }
 
-// CountNotesOf counts the deviations tolerated by a scanner at a position of the document, and clears them.
+// CountNotesOf counts the deviations that a scanner tolerated at a position in the document, and clears them.
 func (r *Reader) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
 	if *n == (jsonscan.Notes{}) {
 		return
@@ -490,7 +492,7 @@ func (r *Reader) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
 	*n = jsonscan.Notes{}
 }
 
-// CountNotes counts the deviations tolerated by a scanner, except commas.
+// CountNotes counts the deviations that a scanner tolerated, except commas.
 func CountNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
 	log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
 	log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")

@@ -135,8 +135,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// FuzzReader reads documents through windows of different sizes: contents and problems are the same. Whatever encoding/json accepts has no
-// problems except duplicate keys.
+// FuzzReader reads documents through windows of different sizes: contents and problems must be the same. Input that encoding/json
+// accepts must have no problems except duplicate keys.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2.5,-3e4,null,true],"b":{"c":"text","d":[]}}`, "\ufeff[1]", `{,"a":1,,"b":2 "c":[,1 2,],}`, `{"a":"\ud800\q` + "\xff\t" + `"}`,

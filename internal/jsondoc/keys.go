@@ -2,24 +2,24 @@ package jsondoc
 
 import "bytes"
 
-// keySet is the keys of the open objects, for finding duplicates.
+// keySet contains the keys of all open objects; it is used to find duplicates.
 type keySet struct {
-	text  []byte   // of all keys
-	ends  []int    // of each key in text
+	text  []byte   // text of all keys
+	ends  []int    // end of each key in text
 	first int      // index in ends of the first key of the innermost object
-	many  []keyMap // of objects with many keys, the innermost one last
+	many  []keyMap // keys of objects with many keys, the innermost object last
 }
 
-// keyMap is the keys of an object with many keys.
+// keyMap contains the keys of an object with many keys.
 type keyMap struct {
 	first int // see keySet
 	seen  map[string]bool
 }
 
 const (
-	// fewKeys is the number of keys up to which keys are compared one by one.
+	// fewKeys is the maximum number of keys that are compared one by one.
 	fewKeys = 32
-	// maxKeys limits the keys of an object that are stored.
+	// maxKeys limits the number of keys that are stored for an object.
 	maxKeys = 1 << 12
 )
 
@@ -55,7 +55,7 @@ func (k *keySet) seen() map[string]bool {
 	return nil
 }
 
-// start returns the start of a key in text.
+// start returns the start of key i in text.
 func (k *keySet) start(i int) int {
 	if i == 0 {
 		return 0
@@ -63,7 +63,7 @@ func (k *keySet) start(i int) int {
 	return k.ends[i-1]
 }
 
-// add adds a key to the innermost object. It returns the key, which is valid until the object is closed, and whether it is new.
+// add adds a key to the innermost object. It returns the key, valid until the object is closed, and whether it is new.
 func (k *keySet) add(key []byte) (stored []byte, isNew bool) {
 	seen := k.seen()
 	start := k.start(k.first)

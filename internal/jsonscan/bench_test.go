@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchEvents makes an event list like Chrome's: args first, one event a line.
+// benchEvents returns an event list like Chrome's: args first, one event per line.
 func benchEvents(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("[")
@@ -23,7 +23,7 @@ func benchEvents(n int) []byte {
 	return b.Bytes()
 }
 
-// benchEvent is the reference for the ratios: typed header fields and raw args, the fastest way with encoding/json.
+// benchEvent is decoded for comparison: typed header fields and raw args are the fastest way with encoding/json.
 type benchEvent struct {
 	Ph, Name, Cat      string
 	Ts, Dur, Tts, Tdur float64
@@ -31,7 +31,7 @@ type benchEvent struct {
 	Args               json.RawMessage
 }
 
-// measureJSON returns the time of encoding/json for data, the best of three.
+// measureJSON returns the best of three times that encoding/json takes for data.
 func measureJSON(b *testing.B, data []byte) time.Duration {
 	best := time.Hour
 	for range 3 {
@@ -83,7 +83,7 @@ func benchmark(b *testing.B, fn func(*Scanner)) {
 	b.ReportMetric(reference.Seconds()/(b.Elapsed().Seconds()/float64(b.N)), "x-encoding/json")
 }
 
-// BenchmarkHeaders scans the members of events, and args as raw text.
+// BenchmarkHeaders scans the members of events, with args as raw text.
 func BenchmarkHeaders(b *testing.B) {
 	benchmark(b, func(s *Scanner) {
 		s.Value()
@@ -93,13 +93,13 @@ func BenchmarkHeaders(b *testing.B) {
 	})
 }
 
-// BenchmarkTokens scans every value of events.
+// BenchmarkTokens scans all values of events.
 func BenchmarkTokens(b *testing.B) { benchmark(b, visit) }
 
-// BenchmarkSkip skips events whole.
+// BenchmarkSkip skips whole events.
 func BenchmarkSkip(b *testing.B) { benchmark(b, (*Scanner).Skip) }
 
-// BenchmarkDiscard skips the list.
+// BenchmarkDiscard skips the whole list.
 func BenchmarkDiscard(b *testing.B) {
 	data := benchEvents(20000)
 	b.SetBytes(int64(len(data)))

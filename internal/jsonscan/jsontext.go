@@ -9,11 +9,11 @@ import (
 
 const hex = "0123456789abcdef"
 
-// AppendString appends a text as a JSON string. It escapes all control characters, including DEL and C1, which JSON allows but terminals
-// interpret. Bytes that are not UTF-8 become U+FFFD.
+// AppendString appends text as a JSON string. It escapes all control characters, including DEL and C1, which JSON allows
+// but terminals interpret. Invalid UTF-8 bytes become U+FFFD.
 func AppendString[T string | []byte](b []byte, text T) []byte {
 	b = append(b, '"')
-	start := 0 // of the text that is copied unchanged
+	start := 0 // first byte that is not yet copied
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -48,7 +48,7 @@ func AppendString[T string | []byte](b []byte, text T) []byte {
 // lastC1 is the last C1 control character.
 const lastC1 = 0x9F
 
-// Escape escapes the control characters U+007F to U+009F in JSON text, which encoding/json leaves in strings.
+// Escape escapes the control characters U+007F to U+009F in JSON text; encoding/json leaves them in strings.
 func Escape(text []byte) []byte {
 	isControl := func(r rune) bool { return 0x7F <= r && r <= lastC1 }
 	if !bytes.ContainsFunc(text, isControl) {
@@ -66,7 +66,7 @@ func Escape(text []byte) []byte {
 	return out
 }
 
-// AppendDouble appends the shortest text that parses to v; a string for values that JSON cannot represent.
+// AppendDouble appends the shortest number that parses to v, or a string if JSON cannot represent v.
 func AppendDouble(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -79,7 +79,8 @@ func AppendDouble(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
-// AppendDecimal appends the shortest text that parses to v, for people: without an exponent unless v is very large or very small.
+// AppendDecimal appends the shortest readable text that parses to v: it has no exponent unless v is very large or very
+// small.
 func AppendDecimal(b []byte, v float64) []byte {
 	format := byte('g')
 	if abs := math.Abs(v); abs >= 1e6 && abs < 1e18 {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// A JSON decoder restores the texts, with U+FFFD for bytes that are not UTF-8.
+// A JSON decoder restores the texts, with U+FFFD for invalid UTF-8 bytes.
 func FuzzAppendString(f *testing.F) {
 	for _, text := range []string{"", "plain", "\"\\/\x00\x1f\x7f", "über 😀", "cut \xf0\x9f\x98", "\xff\xfe", "\u2028", "\u0080\u009b\u009f\u00a0"} {
 		f.Add(text)

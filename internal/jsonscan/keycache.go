@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// Producers write the same members again and again, in the same order and with the same white space. A KeyCache stores the bytes between
-// two values: a comma, the key, a colon and white space. The bytes at the current position are compared with cached ones, 16 at a time
-// and without searching for their end, in a fraction of the time for reading and looking up a key. The first candidate is the successor
-// of the previous key, so that the processor need not wait for the text; otherwise a hash of the key finds the candidate. Equal bytes
-// are an equal key, so a cache can be ineffective, but never wrong.
+// Producers write the same members again and again, in the same order and with the same white space. A KeyCache stores the bytes
+// between two values: a comma, the key, a colon and white space. Comparing the bytes at the current position with cached ones, 16
+// at a time and without searching for their end, takes a fraction of the time needed to read and look up a key. The first
+// candidate is the successor of the previous key, so the processor need not wait for the text; otherwise, a hash of the key
+// selects the candidate. Equal bytes mean equal keys, so a cache can be ineffective but never wrong.
 
-// KeyCache caches keys as written, each with a number given by the caller. The zero value is empty. It has a fixed size, and can be used
-// by several scanners in turn.
+// KeyCache caches keys as written, each with a number chosen by the caller. The zero value is empty. Its size is fixed, and
+// several scanners can use it in turn.
 type KeyCache struct {
 	last  uint16 // slot of the previous key; 0: none
 	slots [1 << keyCacheBits]cachedKey
@@ -20,13 +20,13 @@ type KeyCache struct {
 
 const (
 	keyCacheBits = 9
-	// firstKeys is the first slot for the first keys of objects, which are not preceded by a comma.
+	// firstKeys is the first slot for keys that come first in an object, without a preceding comma.
 	firstKeys = 1 << (keyCacheBits - 1)
-	// cachedLength is the longest cached text between two values.
+	// cachedLength is the maximum length of the cached text between two values.
 	cachedLength = 32
 )
 
-// cachedKey is the text between two values in words; masks select its bits.
+// cachedKey stores the text between two values as words; masks select the bits in use.
 type cachedKey struct {
 	words, masks [cachedLength / 8]uint64
 	length       int32
@@ -34,19 +34,20 @@ type cachedKey struct {
 	next         uint16 // slot of its last successor; 0: none
 }
 
-// Start resets the previous key. Calling it at every object of one kind improves the guesses.
+// Start forgets the previous key. Calling it at every object of the same kind improves the guesses.
 func (c *KeyCache) Start() { c.last = 0 }
 
-// locate returns the slot for a text; first: it is the first key of its object. slot^1, the other slot of the pair, is equivalent.
+// locate returns the slot for text; first means that its key is the first of an object. The other slot of the pair, slot^1, is
+// equivalent.
 func locate(text *[cachedLength]byte, first bool) uint16 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-	var start int // after the quote
+	var start int // index after the opening quote
 	if q := load(text[:]) ^ '"'*ones; (q-ones)&^q&highs != 0 {
 		start = 1 + bits.TrailingZeros64((q-ones)&^q&highs)/8
 	} else {
 		start = 1 + bytes.IndexByte(text[:cachedLength/2], '"')
 	}
-	// The hash is of the first 16 bytes of the key.
+	// The hash covers the first 16 bytes of the key.
 	h, more := keyWord(load(text[start:]))
 	if more {
 		tail, _ := keyWord(load(text[start+8:]))
@@ -56,18 +57,19 @@ func locate(text *[cachedLength]byte, first bool) uint16 {
 	if first {
 		return slot | firstKeys
 	}
-	return max(slot, 2) // 0 is not a slot
+	return max(slot, 2) // slot 0 means none
 }
 
-// keyWord returns w without the bytes after the end of a key, and whether the key continues after w.
+// keyWord clears the bytes of w from the end of the key on, and reports whether the key continues after w.
 func keyWord(w uint64) (inside uint64, more bool) {
 	end := special(w)
-	// The bits below its lowest bit, the highest one of a byte, are the bytes before and seven more bits. Without an end, seven
-	// bits of w are lost, which does not matter for a hash.
+	// The lowest set bit of end is the highest bit of its byte: the bits below it are the preceding bytes and seven more bits.
+	// Without an end, seven bits of w are lost, which does not matter for a hash.
 	return w & ((end - 1) &^ end >> 7), end == 0
 }
 
-// find returns the slot of the key at the start of text, 0 if there is none, and makes it the successor of the previous key.
+// find returns the slot of the key at the start of text, or 0 if the key is not cached, and records the slot as the successor
+// of the previous key.
 func (c *KeyCache) find(text *[cachedLength]byte, first bool) uint16 {
 	slot := locate(text, first)
 	if k := &c.slots[slot]; k.id == 0 || !k.matches(text) {
@@ -86,8 +88,8 @@ func (k *cachedKey) matches(text *[cachedLength]byte) bool {
 		(k.length <= 16 || (load(text[16:])^k.words[2])&k.masks[2]|(load(text[24:])^k.words[3])&k.masks[3] == 0)
 }
 
-// CachedKey is Key for cached keys: it returns the number given to RememberKey. At any other key and at the end of the object it reads
-// nothing and returns 0; the caller must then call Key.
+// CachedKey reads a cached key, like Key, and returns the number passed to RememberKey. At any other key, and at the end of the
+// object, it reads nothing and returns 0; the caller must then call Key.
 func (s *Scanner) CachedKey(c *KeyCache) uint32 {
 	i := s.pos
 	if len(s.buf)-i < cachedLength || s.state == afterComma {
@@ -109,7 +111,7 @@ func (s *Scanner) CachedKey(c *KeyCache) uint32 {
 	return c.slots[slot].id
 }
 
-// RememberKey adds the key just read by Key or Members to c, with a number that is not 0.
+// RememberKey adds the key just read by Key or Members to c, with a nonzero number.
 func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	if len(s.buf)-s.keyAt < cachedLength {
 		return
@@ -135,8 +137,8 @@ func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	c.last = slot
 }
 
-// keyLength returns the length of the text between a value or opening bracket and the next value, and whether there was a bracket. The
-// length is 0 if the text is incomplete or has anything that Notes count.
+// keyLength returns the length of the text between a value or opening bracket and the next value, and whether it follows a
+// bracket. The length is 0 if the text is incomplete or contains any deviation that Notes counts.
 func keyLength(text []byte) (n int, first bool) {
 	i := space(text, 0)
 	first = i == len(text) || text[i] != ','

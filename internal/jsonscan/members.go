@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// Members reads the members of an object in one loop: when reading short values one by one, the limiting factor is not the text but
-// passing the position between methods through memory. In simpleMembers it stays in a register, and all branches are nearly always
-// predicted correctly.
+// Members reads the members of an object in one loop: when short values are read one by one, the bottleneck is not the text but
+// passing the position between methods through memory. In simpleMembers the position stays in a register, and the processor
+// predicts nearly all branches correctly.
 
-// Token is a value returned by Scanner.Value or Scalar.
+// Token is a value with the kind and text that Scanner.Value or Scalar returns.
 type Token struct {
 	Kind   Kind
 	form   numberForm
@@ -38,15 +38,15 @@ func (t *Token) Thousandths() (int64, bool) {
 	return Decimal(t.Text, 3)
 }
 
-// MaxMembers is the limit for the numbers of keys of Members.
+// MaxMembers is the exclusive upper limit for the key numbers in Members.
 const MaxMembers = 64
 
-// Members are the members of an object by the numbers of their keys. The zero value is ready to use.
+// Members stores the members of an object, indexed by key number. The zero value is ready to use.
 type Members struct {
 	Keys   KeyCache
 	Seen   uint64 // bit n: Values[n] is a member of the object
 	Values [MaxMembers]Token
-	opened bool // the bracket was read
+	opened bool // the opening bracket was read
 }
 
 // Start must be called at the bracket of each object.
@@ -55,12 +55,12 @@ func (m *Members) Start() {
 	m.Keys.Start()
 }
 
-// Members reads members of an object into m, starting at its bracket, up to one whose value the caller must read: the member with the
-// returned number or, if that is 0, with a key that m.Keys does not have. It returns false at the end of the object and after a failure,
-// like Key.
+// Members reads members of an object into m, starting at its bracket, up to one whose value the caller must read: the member
+// with the returned number or, if that is 0, with the returned key, which m.Keys lacks. Like Key, it returns false at the end of
+// the object and after a failure.
 //
-// It reads strings, numbers and empty objects. It leaves a value to the caller if it is anything else or unusual, if its member was
-// read before, or if others has the bit of its number and it is not an empty object.
+// It reads strings, numbers and empty objects. It leaves a value to the caller if the value is anything else or unusual, if its
+// member was read before, or if the member's bit in others is set and the value is not an empty object.
 func (s *Scanner) Members(m *Members, others uint64) (number uint32, key []byte, ok bool) {
 	if !m.opened {
 		if kind, _ := s.Value(); kind != Object {
@@ -77,8 +77,8 @@ func (s *Scanner) Members(m *Members, others uint64) (number uint32, key []byte,
 	return 0, key, ok
 }
 
-// simpleMembers is Members for cached keys. At the start of the loop there are enough bytes for a key and a number, so that it need not
-// check for the end of the window.
+// simpleMembers is Members for cached keys. Each iteration starts only if the window has enough bytes for a key and a number, so
+// it need not check for the end of the window.
 func (s *Scanner) simpleMembers(m *Members, others uint64) (unread uint32, ended bool) {
 	p, i := unsafe.Pointer(unsafe.SliceData(s.buf)), s.pos
 	room := len(s.buf) - cachedLength - numberRoom
@@ -134,14 +134,14 @@ func (s *Scanner) simpleMembers(m *Members, others uint64) (unread uint32, ended
 // A Pack stores the members of many objects without pointers, so that storing and loading are cheap and the garbage collector ignores
 // them. The zero Pack is empty.
 //
-// A member is a word with its kind, the form of its number and the position of its text, and for a number another word with its value.
-// That is a fifth of the size of Tokens, most of the data passed from a scanning goroutine to the next one.
+// A member is a word with its kind, the form of its number and the position of its text; for a number, a second word contains the
+// value. That is a fifth of the size of a Token. Members are most of the data that one goroutine passes to another.
 type Pack struct {
 	words []uint64
 	texts []byte // decoded texts, which are not part of the scanned text
 }
 
-// The parts of a word. Positions and lengths of text have 28 bits each, far more than a scanned text needs.
+// The layout of a word. Text positions and lengths have 28 bits each, far more than a scanned text needs.
 const (
 	packedKindBits = 4
 	packedFormBits = 2
@@ -153,13 +153,13 @@ const (
 	packedStart   = packedLength + packedPlace
 )
 
-// Len returns the position of the next members, for Load.
+// Len returns the position at which Keep stores the next members, for a later Load.
 func (p *Pack) Len() int { return len(p.words) }
 
 // Reset empties the pack, keeping its memory.
 func (p *Pack) Reset() { p.words, p.texts = p.words[:0], p.texts[:0] }
 
-// Keep adds members of the scanned text. If strings may be decoded, they are stored separately.
+// Keep adds the members in m, which were scanned from text. If decoded is set, strings may be decoded and are stored separately.
 func (p *Pack) Keep(m *Members, text []byte, decoded bool) {
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(text)))
 	for seen := m.Seen; seen != 0; seen &= seen - 1 {
@@ -179,7 +179,7 @@ func (p *Pack) Keep(m *Members, text []byte, decoded bool) {
 	}
 }
 
-// Load restores the members stored at a position into m; seen is m.Seen at that time.
+// Load restores the members stored at a position into m; seen is the value that m.Seen had in Keep.
 func (p *Pack) Load(m *Members, seen uint64, at int, text []byte) {
 	const mask = 1<<packedPlace - 1
 	m.Seen = seen

@@ -36,7 +36,7 @@ func byKeys(s *Scanner) string {
 	return strings.Join(out[:], "")
 }
 
-// byMembers is byKeys with Members.
+// byMembers is byKeys, but with Members.
 func byMembers(s *Scanner, m *Members) string {
 	var out [MaxMembers]string
 	m.Start()
@@ -83,7 +83,7 @@ func checkTokens(t *testing.T, m *Members) {
 	}
 }
 
-// checkMembers checks that Members reads the same as Key and Scalar, with new and with cached keys.
+// checkMembers checks that Members returns the same members as Key and Scalar, with new and with cached keys.
 func checkMembers(t *testing.T, text string, window int) {
 	t.Helper()
 	m := new(Members)
@@ -149,7 +149,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// A Pack restores members, whatever else it stores.
+// A Pack restores the members of an object, whatever else it stores.
 func TestPack(t *testing.T) {
 	var texts []string
 	for _, name := range []string{"plain", `d\u00e9coded`, "", "größer", strings.Repeat("long", 100)} {
@@ -197,7 +197,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// All texts of up to 18 digits with a point anywhere are converted as by Decimal and Int64.
+// Numbers of up to 18 digits, with a point anywhere, are converted to the values that Decimal and Int64 return.
 func TestShortNumbers(t *testing.T) {
 	m := new(Members)
 	for digits := 1; digits <= 18; digits++ {
@@ -253,7 +253,7 @@ func TestKeyCacheOverflow(t *testing.T) {
 	}
 }
 
-// CachedKey finds cached keys, also at new positions in an object, and nothing if a comma is wrong.
+// CachedKey finds cached keys even at new positions in an object, but finds nothing if a comma is missing or extra.
 func TestCachedKey(t *testing.T) {
 	c := new(KeyCache)
 	s := New(strings.NewReader(`{"a":1, "b":2}` + end))

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// The functions here read without bounds checks: a check for each of several overlapping words takes as long as processing them. Callers
-// must ensure that all reads are inside the window.
+// The functions with an unsafe.Pointer read without bounds checks: checking each of several overlapping words takes as long as
+// processing them. Callers must ensure that all reads are inside the window.
 
 // load returns the first eight bytes of b, little-endian.
 func load(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
@@ -25,8 +25,8 @@ func piece(p unsafe.Pointer, i, end int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p, i)), end-i)
 }
 
-// plainUntil returns the index of the first byte at p, from i on, that is not plain; if there is none before last, an index up to seven
-// beyond last. It may read up to seven bytes from last on.
+// plainUntil returns the index of the first byte of p, from i on, that is not plain. If there is none before last, the result is
+// at most last+7. It reads at most seven bytes from last on.
 func plainUntil(p unsafe.Pointer, i, last int) int {
 	for ; i < last; i += 8 {
 		if hits := special(peek(p, i)); hits != 0 {

@@ -41,12 +41,12 @@ func Uint64(text []byte) (uint64, bool) {
 	return u, true
 }
 
-// Float64 converts the text of an Integer or Number to the nearest double, and reports whether that is finite.
+// Float64 converts the text of an Integer or Number to the nearest double, and reports whether the result is finite.
 func Float64(text []byte) (float64, bool) {
 	if f, n := shortFloat(text, 0); n == len(text) && n > 0 {
 		return f, true
 	}
-	// The string does not outlive the call: ParseFloat copies it into errors.
+	// The string does not outlive the call: ParseFloat copies it into its errors.
 	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
 	return f, err == nil
 }
@@ -69,7 +69,7 @@ func Decimal(text []byte, scale int) (int64, bool) {
 	for len(whole) > 0 && whole[0] == '0' {
 		whole = whole[1:]
 	}
-	// The digits of the result are the first p of whole and fraction.
+	// The result consists of the first p digits of whole and fraction.
 	p := int64(len(whole)) + exponent + int64(scale)
 	if len(whole) == 0 {
 		zeros := 0
@@ -108,8 +108,8 @@ func Decimal(text []byte, scale int) (int64, bool) {
 	return int64(u), u <= math.MaxInt64
 }
 
-// roundsUp reports whether the digits from p on round the magnitude of a number up. A tie rounds up, towards zero if the number is
-// negative.
+// roundsUp reports whether the digits from p on round the magnitude of a number up. A tie rounds the number itself up, so it
+// rounds the magnitude of a negative number down.
 func roundsUp(digit func(int64) uint64, p, n int64, negative bool) bool {
 	if d := digit(p); d != 5 || !negative {
 		return d >= 5
@@ -122,7 +122,7 @@ func roundsUp(digit func(int64) uint64, p, n int64, negative bool) bool {
 	return false
 }
 
-// shortDecimal is Decimal for integers of at most 15 digits, the form of nearly all times.
+// shortDecimal is Decimal with a scale of 3 for integers of at most 15 digits and no sign, the form of nearly all times.
 func shortDecimal(text []byte, scale int) (int64, bool) {
 	if len(text) == 0 || len(text) > 15 || scale != 3 || text[0] == '0' && len(text) > 1 {
 		return 0, false
@@ -137,10 +137,10 @@ func shortDecimal(text []byte, scale int) (int64, bool) {
 	return v * 1000, true
 }
 
-// maxExponent limits the exponent of a number; no text that fits in memory can compensate for it.
+// maxExponent caps the exponent of a number; no text that fits in memory has enough digits to offset it.
 const maxExponent = 1 << 40
 
-// splitNumber splits a JSON number without sign.
+// splitNumber splits an unsigned JSON number.
 func splitNumber(text []byte) (whole, fraction []byte, exponent int64) {
 	n := digits(text)
 	whole, text = text[:n], text[n:]
@@ -164,7 +164,7 @@ func splitNumber(text []byte) (whole, fraction []byte, exponent int64) {
 	return whole, fraction, exponent
 }
 
-// IsNumber reports whether text is exactly one JSON number, for numbers in strings.
+// IsNumber reports whether text is exactly one JSON number. It is for numbers in strings.
 func IsNumber(text []byte) bool {
 	_, ok := number(text)
 	return ok

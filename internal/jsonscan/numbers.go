@@ -2,11 +2,11 @@ package jsonscan
 
 import "math"
 
-// Int32s reads elements of a list, after its opening bracket or a comma, while they are small nonnegative integers or null, and
-// appends them to dst; null and -1 become null. It stops before any other element and at the end of the window, so that the caller
-// continues with other methods. Each element ends a unit: the mark advances.
+// Int32s reads list elements, after the opening bracket or a comma, while they are small nonnegative integers, -1 or null, and
+// appends them to dst; for -1 and null it appends the argument null. It stops before any other element and at the end of the
+// window; the caller then continues with other methods. Each element ends a unit: the mark advances.
 //
-// Profiles have lists of millions of indexes, for which reading single tokens takes four times as long.
+// Profiles contain lists of millions of indexes; reading them token by token takes four times as long.
 func (s *Scanner) Int32s(dst []int32, null int32) []int32 {
 	b, i := s.buf, s.pos
 	for {
@@ -40,8 +40,8 @@ func (s *Scanner) Int32s(dst []int32, null int32) []int32 {
 	}
 }
 
-// Float64s is Int32s for numbers of at most 15 digits, with or without a fraction; null becomes NaN. The conversion is exact: the quotient
-// of an integer and a power of ten, both exact as doubles, is the nearest double.
+// Float64s is Int32s for numbers of at most 15 digits, with or without a fraction; null becomes NaN. The conversion is correctly
+// rounded: an integer divided by a power of ten, both exact as doubles, yields the nearest double.
 func (s *Scanner) Float64s(dst []float64) []float64 {
 	b, i := s.buf, s.pos
 	for {
@@ -72,10 +72,11 @@ func hasPrefix(b []byte, prefix string) bool {
 // maxExactDigits is the number of decimal digits that a double always represents exactly.
 const maxExactDigits = 15
 
-// powersOfTen are exact as doubles.
+// powersOfTen contains powers of ten, all exact as doubles.
 var powersOfTen = [maxExactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// shortFloat converts the number at i if it has few digits and no exponent, and returns the index after it; otherwise i.
+// shortFloat converts the number at i, up to any exponent, if it has at most maxExactDigits digits, and returns the index after
+// it; otherwise i.
 func shortFloat(b []byte, i int) (float64, int) {
 	j := i
 	negative := j < len(b) && b[j] == '-'

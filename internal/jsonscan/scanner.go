@@ -1,24 +1,26 @@
 // Package jsonscan reads JSON as found in trace files: huge, and often not quite JSON.
 //
-// All low-level parsing tricks of weft are here:
+// All of weft's low-level parsing tricks are here:
 //
-//   - The input is read through a window, and token methods work only inside it. A caller marks the start of a unit (an event) and reads
-//     its tokens; if the window ends inside the unit it gets ErrShort, calls Fill and reads the unit again from the mark. So token
-//     methods need no refills, and all slices returned for one unit are valid together, until the next Mark or Fill. Fill at least
-//     doubles the window after the mark, which limits the cost of reading units again.
-//   - A failed scanner is at the end of its window, where every token method fails. Callers check Err once per unit rather than per
-//     token, and no method tests a flag.
-//   - Strings are searched eight bytes at a time for anything that is not a plain character (see plain). Only strings with escapes or
-//     bytes outside ASCII are processed further; all others are returned as a slice of the window.
-//   - Numbers are returned as text, and converted exactly and once, by the caller, which knows their type. Short ones are found and
-//     converted eight digits at a time (shortnumber.go).
-//   - Keys are guessed: the bytes between two values are compared with those at the same point of earlier objects (keycache.go).
-//   - Members of an object can be read in one loop, with a fast path for the usual ones (members.go); so can unwanted values (skip.go).
-//     Fast paths end at anything unusual, where the ordinary methods continue, so both accept and count the same.
-//   - Code that reads several words of the text checks bounds once for all of them (memory.go).
+//   - The input is read through a window, and token methods work only inside it. A caller marks the start of a unit (an event)
+//     and reads its tokens; if the window ends inside the unit, it gets ErrShort, calls Fill and rereads the unit from the mark.
+//     So token methods never refill the window, and all slices returned for one unit stay valid until the next Mark or Fill. Fill
+//     at least doubles the part of the window after the mark, which limits the cost of rereading units.
+//   - A failed scanner is at the end of its window, where every token method fails. So callers check Err once per unit rather
+//     than per token, and no method tests a flag.
+//   - Strings are searched eight bytes at a time for anything that is not a plain character (see plain). Only strings with
+//     escapes, control characters or bytes outside ASCII are processed further; all others are returned as slices of the window.
+//   - Numbers are returned as text; the caller, which knows their type, converts them exactly and only once. Short ones are
+//     scanned and converted eight digits at a time (shortnumber.go).
+//   - Keys are guessed: the bytes between two values are compared with the bytes at the same point in earlier objects
+//     (keycache.go).
+//   - One loop can read the members of an object, with a fast path for the usual ones (members.go), and another can skip an
+//     unwanted value (skip.go). Fast paths stop at anything unusual, where the ordinary methods continue, so both accept the same
+//     text and count the same deviations.
+//   - Code that reads several words of text checks bounds once for all of them (memory.go).
 //
-// Deviations from JSON that are tolerated (chrome-json.md 2, 3) are counted in Notes, so that the caller can report them with the position
-// of the unit. Anything else is ErrMalformed; the caller decides how to continue.
+// Tolerated deviations from JSON (chrome-json.md 2, 3) are counted in Notes, so that the caller can report them with the position
+// of the unit. Any other deviation is ErrMalformed; the caller decides how to continue.
 package jsonscan
 
 import (
@@ -32,7 +34,7 @@ const (
 	DefaultWindow = 1 << 20
 	// firstWindow is the initial size of a window: allocating and clearing a larger one takes longer than scanning a small file.
 	firstWindow = 128 << 10
-	// MaxWindow is the limit for the size of a window, and so for the length of a unit.
+	// MaxWindow is the maximum size of a window, and thus of a unit.
 	MaxWindow = 512 << 20
 )
 
@@ -70,11 +72,11 @@ type Scanner struct {
 	Notes Notes
 
 	buf   []byte // the window: bytes of the input from offset base
-	pos   int    // the next byte in buf; len(buf) after a failure
+	pos   int    // index of the next byte in buf; len(buf) after a failure
 	mark  int    // start of the current unit in buf
 	state commaState
 
-	keyAt  int   // start of the last Key
+	keyAt  int   // position of the last call of Key
 	number int64 // the last number
 	form   numberForm
 
@@ -82,19 +84,19 @@ type Scanner struct {
 	stack []uint64 // open brackets during Skip, one bit each: 1 for an object
 
 	err    error // first failure of the current unit
-	errPos int   // its position in buf
+	errPos int   // position of the failure in buf
 
 	base    int64
 	r       io.Reader
 	readErr error // the error that ended the input
-	usual   int   // size to which the window grows when it is full
-	limit   int   // size to which it grows for a unit
+	usual   int   // size to which a full window grows
+	limit   int   // size to which it can grow for a long unit
 }
 
 // New returns a Scanner for the input r.
 func New(r io.Reader) *Scanner { return NewSize(r, DefaultWindow) }
 
-// NewSize is New with a window of the given size, at least 16 bytes. A large window reaches its size only when needed.
+// NewSize is New with a window of the given size, at least 16 bytes. A large window grows to its full size only when needed.
 func NewSize(r io.Reader, size int) *Scanner {
 	size = max(size, 16)
 	return &Scanner{buf: make([]byte, 0, min(size, firstWindow)), r: r, usual: size, limit: MaxWindow}
@@ -123,7 +125,7 @@ func (s *Scanner) Reset(text []byte) {
 	s.Mark()
 }
 
-// ResetAt is Reset for a text at the given offset of the input.
+// ResetAt is Reset for text at the given offset in the input.
 func (s *Scanner) ResetAt(text []byte, offset int64) {
 	s.Reset(text)
 	s.base = offset
@@ -139,7 +141,7 @@ func (s *Scanner) Detach() (unread []byte, rest io.Reader) {
 	return unread, rest
 }
 
-// Attach makes s read r, whose first byte is at the given offset of the input.
+// Attach makes s read r, whose first byte is at the given offset in the input.
 func (s *Scanner) Attach(r io.Reader, offset int64) {
 	s.buf, s.pos = s.buf[:0], 0
 	s.base, s.r, s.readErr = offset, r, nil
@@ -155,8 +157,8 @@ func (f Failed) Read([]byte) (int, error) { return 0, f.Err }
 // Decoded reports whether a string of the current unit was decoded, so that its text is not part of the window.
 func (s *Scanner) Decoded() bool { return len(s.text) > 0 }
 
-// Mark starts a unit at the current position: slices returned before are no longer valid. The caller handles commas between units, see
-// Peek and Advance.
+// Mark starts a unit at the current position and invalidates all slices returned before. The caller handles commas between units;
+// see Peek and Advance.
 func (s *Scanner) Mark() {
 	s.mark = s.pos
 	s.state = afterOpen
@@ -171,8 +173,8 @@ func (s *Scanner) Rewind() {
 	s.Mark()
 }
 
-// SeekTo moves to an offset inside the window, and marks it. Offsets before the mark are valid if Fill was not called since the mark
-// advanced.
+// SeekTo moves to an offset inside the window and marks it. Offsets before the mark are valid only if Fill has not been called
+// since the mark advanced.
 func (s *Scanner) SeekTo(offset int64) {
 	s.pos = int(max(0, min(int64(len(s.buf)), offset-s.base)))
 	s.Mark()
@@ -195,7 +197,7 @@ func (s *Scanner) Buffered() int { return len(s.buf) - s.mark }
 // Err returns the first failure since the mark: ErrShort, ErrMalformed or nil.
 func (s *Scanner) Err() error { return s.err }
 
-// fail records a failure at i and moves to the end of the window, see the package comment.
+// fail records a failure at i and moves to the end of the window; see the package comment.
 func (s *Scanner) fail(err error, i int) {
 	if s.err == nil {
 		s.err = err
@@ -204,11 +206,11 @@ func (s *Scanner) fail(err error, i int) {
 	s.pos = len(s.buf)
 }
 
-// maxEmptyReads limits consecutive reads of the input that return neither bytes nor an error.
+// maxEmptyReads limits the number of consecutive reads that return neither bytes nor an error.
 const maxEmptyReads = 100
 
 // Fill reads more input and returns to the mark, keeping the bytes from the mark on. It returns io.EOF at the end of the input,
-// ErrTooLong if the unit is too long for a window, or the error of the input.
+// ErrTooLong if the unit is too long for a window, or the input's error.
 func (s *Scanner) Fill() error {
 	s.pos = s.mark
 	s.Mark()
@@ -236,7 +238,7 @@ func (s *Scanner) Fill() error {
 	return nil
 }
 
-// read appends input to the window until it is full. With a single Read, a unit that arrives in small pieces would be read again for
+// read appends input to the window until it is full. With a single Read, a unit that arrives in small pieces would be reread for
 // every piece.
 func (s *Scanner) read() {
 	empty := 0
@@ -256,8 +258,8 @@ func (s *Scanner) read() {
 	}
 }
 
-// Peek skips white space and returns the next byte without reading it, refilling the window if necessary, and marks its position. It returns
-// the errors of Fill.
+// Peek skips white space, marks the position and returns the next byte without reading it. It refills the window if necessary and
+// returns errors from Fill.
 func (s *Scanner) Peek() (byte, error) {
 	for {
 		i := space(s.buf, s.pos)
@@ -281,8 +283,8 @@ func (s *Scanner) Since() []byte { return s.buf[s.mark:s.pos] }
 // Window returns the unread bytes of the window. They must not be changed.
 func (s *Scanner) Window() []byte { return s.buf[s.pos:] }
 
-// Discard skips a value of any size without keeping it in the window. It checks only brackets and strings. It returns io.EOF if the input
-// ends inside the value, ErrMalformed if there is no value, or the error of the input.
+// Discard skips a value of any size without keeping it in the window. It checks only brackets and strings. It returns io.EOF if
+// the input ends inside the value, ErrMalformed if there is no value, or the input's error.
 func (s *Scanner) Discard() error {
 	depth := 0
 	for {

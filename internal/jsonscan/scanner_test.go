@@ -147,7 +147,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Input truncated anywhere is short, for every method, until it is complete.
+// For every method, input truncated anywhere is short until it is complete.
 func TestTruncated(t *testing.T) {
 	const text = `{"key":"te\u0041\ud83e\udd14xt ü","n":[-12.5e3,true,{"deep":[null]}],"e":{}} `
 	for i := range len(text) - 1 {
@@ -367,7 +367,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// A short input has a small window; a long one has the requested window, and no more.
+// A short input has a small window; a long one has a window of the requested size, and no larger.
 func TestWindowGrowsToItsSize(t *testing.T) {
 	for length, want := range map[int]int{1000: firstWindow, 10 * DefaultWindow: DefaultWindow} {
 		s := New(strings.NewReader(strings.Repeat("1 ", length/2)))

@@ -5,19 +5,20 @@ import (
 	"unsafe"
 )
 
-// numberForm is the meaning of a parsed number.
+// numberForm is the form in which the value of a parsed number is stored.
 type numberForm uint8
 
 const (
-	noNumber    numberForm = iota // nothing
-	asInteger                     // the number
+	noNumber    numberForm = iota // not stored
+	asInteger                     // the number itself
 	thousandths                   // the number times 1000
 )
 
-// shortNumber reads the number at i after p if it has at most 16 digits, with or without a fraction of at most 7. It returns the end of
-// the number; i and Invalid for any other number or text. At least numberRoom bytes must be readable from i on.
+// shortNumber reads the number at p+i if it has at most 16 digits before the point and no fraction or one of at most 7. It
+// returns the end of the number, or i and Invalid for any other number or text. At least numberRoom bytes must be readable from i
+// on.
 //
-// It finds and converts up to eight digits at a time.
+// It scans and converts up to eight digits at a time.
 func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, number int64) {
 	j := i
 	negative := peekByte(p, i) == '-'
@@ -26,7 +27,7 @@ func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, 
 	}
 	t := peek(p, j) ^ '0'*ones
 	n := digitRun(t)
-	if n == 0 || t&0xff == 0 && n > 1 { // none, or a leading zero
+	if n == 0 || t&0xff == 0 && n > 1 { // no digits, or a leading zero
 		return i, Invalid, noNumber, 0
 	}
 	v := eightDigits(t << ((64 - 8*n) & 63))
@@ -35,7 +36,7 @@ func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, 
 		t = peek(p, j) ^ '0'*ones
 		n = digitRun(t)
 		h := (32 - 4*n) & 63
-		v = v*powers[n&15] + eightDigits(t<<h<<h) // nothing, if n is 0
+		v = v*powers[n&15] + eightDigits(t<<h<<h) // unchanged if n is 0
 		j += n
 	}
 	kind, form = Integer, asInteger
@@ -61,16 +62,16 @@ func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, 
 	return j, kind, form, int64(v)
 }
 
-// numberRoom is an upper limit for the bytes read by shortNumber: a sign, 16 digits, a point and 8 bytes.
+// numberRoom is an upper limit for the bytes read by shortNumber: a sign, 16 digits, a point and the 8 bytes after it.
 const numberRoom = 32
 
-// digitRun returns the number of digits at the start of t, whose bytes were combined with '0' by XOR.
+// digitRun returns the number of digits at the start of t, whose bytes were XORed with '0'.
 func digitRun(t uint64) int {
-	// A byte above 9 gets its high bit, from itself or from the sum. A sum that overflows its byte affects only later bytes.
+	// The high bit of a byte above 9 is set in t or in the sum. A carry out of a byte affects only later bytes.
 	return bits.TrailingZeros64((t|(t+(0x80-10)*ones))&highs) / 8
 }
 
-// eightDigits returns the number with the decimal digits in the bytes of t, the first one in the lowest byte.
+// eightDigits returns the number whose decimal digits are the bytes of t, the first digit in the lowest byte.
 func eightDigits(t uint64) uint64 {
 	t = t*10 + t>>8 // now every other byte is a two-digit number
 	const mask = 0xff | 0xff<<32

@@ -29,8 +29,9 @@ func (s *Scanner) SkipRest(kind Kind) {
 	}
 }
 
-// Skip skips a value. It checks the same grammar as the other methods, so that it does not matter for an event which of its parts are
-// wanted, but it decodes nothing and counts no Notes. Only the length of the window limits the nesting: a level costs one bit.
+// Skip skips a value. It checks the same grammar as the other methods, so that the validity of an event does not depend on which
+// of its parts are read, but it decodes nothing and counts no Notes. Nesting is limited only by the window: each level costs one
+// bit.
 func (s *Scanner) Skip() {
 	b, i := s.buf, space(s.buf, s.pos)
 	open := brackets{outer: s.stack[:0]}
@@ -65,7 +66,7 @@ func (s *Scanner) Skip() {
 				s.fail(ErrMalformed, i)
 				return
 			}
-			if i >= len(b) { // more of it may follow
+			if i >= len(b) { // it may continue
 				s.fail(ErrShort, i)
 				return
 			}
@@ -75,8 +76,8 @@ func (s *Scanner) Skip() {
 	s.stack = open.outer
 }
 
-// skipUsual is Skip for text as programs write it: no white space except a space after a comma or colon, no escapes, fewer than 64
-// levels. It starts at a value and returns where anything else comes, after a value (pastValue) or before one, with the open brackets.
+// skipUsual is Skip for text as programs write it: no white space except a space after a comma or colon, no escapes, fewer than
+// 64 levels. It starts at a value, stops at anything else, after a value (pastValue) or before one, and updates open.
 func (s *Scanner) skipUsual(i int, open *brackets) (next int, pastValue bool) {
 	p, last := unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf)-16
 	depth, inner := open.depth, open.inner
@@ -119,7 +120,7 @@ loop:
 				break loop
 			}
 			pastValue = true
-		case (c == '{' || c == '[') && peekByte(p, i+1) == c+2: // and the bracket that closes it
+		case (c == '{' || c == '[') && peekByte(p, i+1) == c+2: // an empty object or array
 			j += 2
 			pastValue = true
 		case c == '{':
@@ -141,10 +142,10 @@ loop:
 	return i, pastValue
 }
 
-// startsValue reports whether c may be the first byte of a value.
+// startsValue reports whether c can be the first byte of a value.
 func startsValue(c byte) bool { return c > ' ' && c != ',' && c != '}' && c != ']' }
 
-// keyUntil returns the index after the key and colon at i, and an optional space; -1 if there is anything else.
+// keyUntil returns the index after the key at i, its colon and an optional space, or -1 if there is anything else at i.
 func keyUntil(p unsafe.Pointer, i, last int) int {
 	if peekByte(p, i) != '"' {
 		return -1
@@ -159,8 +160,9 @@ func keyUntil(p unsafe.Pointer, i, last int) int {
 	return i
 }
 
-// skipBetween skips closing brackets, commas and a key between two values. It returns the start of the next value, or false at the end of
-// the outermost value and after a failure. opened: the last token was a bracket rather than a value.
+// skipBetween skips closing brackets, commas and a key between two values. It returns the start of the next value, or false at
+// the end of the outermost value and after a failure. If opened is set, the last token was an opening bracket rather than a
+// value.
 func (s *Scanner) skipBetween(i int, open *brackets, opened bool) (int, bool) {
 	b := s.buf
 	for open.depth > 0 {
@@ -237,10 +239,10 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// brackets are the open brackets of a value, one bit each: 1 for an object.
+// brackets stores the open brackets of a value, one bit each: 1 for an object.
 type brackets struct {
 	depth int
-	inner uint64   // the innermost 64; bit 0 is the last
+	inner uint64   // the innermost 64; bit 0 is the last opened
 	outer []uint64 // the others
 }
 
@@ -257,7 +259,7 @@ func (o *brackets) push(object bool) {
 	o.depth++
 }
 
-// pop closes the last bracket; false if it is of the other kind.
+// pop closes the last bracket, or returns false if that is of the other kind.
 func (o *brackets) pop(object bool) bool {
 	if o.object() != object {
 		return false

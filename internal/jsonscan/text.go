@@ -11,8 +11,8 @@ const (
 	highs = 0x80 * ones
 )
 
-// plain returns the index of the first byte of b, from i on, that is not a plain character of a string: a quote, a backslash, a control
-// character or a byte outside ASCII. It returns len(b) if there is none.
+// plain returns the index of the first byte of b, from i on, that is not a plain string character but a quote, a backslash, a
+// control character or a byte outside ASCII. It returns len(b) if there is none.
 //
 // It tests eight bytes at a time. In w-' '*ones the high bit of a byte is set if the byte was below ' '; in (w^c*ones)-ones it is set if
 // the byte was c. Both are exact for ASCII unless a lower byte borrowed; a byte that borrows is itself a hit, and only the lowest hit is
@@ -32,12 +32,12 @@ func plain(b []byte, i int) int {
 	return i
 }
 
-// special returns a word whose lowest set bit is in the first byte of w that is not a plain character.
+// special returns a word whose lowest set bit marks the first byte of w that is not a plain character.
 func special(w uint64) uint64 {
 	return (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & highs
 }
 
-// str reads the rest of a string after its opening quote, and returns its decoded text.
+// str reads the rest of a string after its opening quote and returns the decoded text.
 func (s *Scanner) str() ([]byte, bool) {
 	b, start := s.buf, s.pos
 	var i int
@@ -57,7 +57,7 @@ func (s *Scanner) str() ([]byte, bool) {
 	return s.strSlow(start, i)
 }
 
-// strSlow is str for a string at start whose first byte that is not plain is at i.
+// strSlow is str for the string at start; i is the index of its first byte that is not plain.
 func (s *Scanner) strSlow(start, i int) ([]byte, bool) {
 	b := s.buf
 	var control, high bool
@@ -82,7 +82,7 @@ func (s *Scanner) strSlow(start, i int) ([]byte, bool) {
 	return nil, false
 }
 
-// decode is strSlow from the first backslash on, building the string in s.text.
+// decode continues strSlow at the first backslash and builds the string in s.text.
 func (s *Scanner) decode(start, i int, control, high bool) ([]byte, bool) {
 	b := s.buf
 	first := len(s.text)
@@ -113,7 +113,7 @@ func (s *Scanner) decode(start, i int, control, high bool) ([]byte, bool) {
 	return nil, false
 }
 
-// checked counts control characters and replaces invalid UTF-8.
+// checked counts a string with control characters and replaces invalid UTF-8.
 func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	if control {
 		s.Notes.Controls++
@@ -133,7 +133,7 @@ func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	return s.text[first:len(s.text):len(s.text)]
 }
 
-// ValidText returns raw text with each byte that is not UTF-8 replaced, as in strings. The result is valid until the next Mark or Fill.
+// ValidText returns raw with each invalid UTF-8 byte replaced, as in strings. The result is valid until the next Mark or Fill.
 func (s *Scanner) ValidText(raw []byte) []byte { return s.checked(raw, false, true) }
 
 // escape decodes the escape at the start of b into s.text and returns its length, or 0 if the window ends inside it.
@@ -165,7 +165,7 @@ func (s *Scanner) escape(b []byte) int {
 	return 2
 }
 
-// unicode decodes \uXXXX, or a surrogate pair of two.
+// unicode is escape for \uXXXX, or for a surrogate pair of two such escapes.
 func (s *Scanner) unicode(b []byte) int {
 	r, short := hex4(b)
 	switch {

@@ -6,7 +6,7 @@ import "unsafe"
 type Kind uint8
 
 const (
-	// Invalid is not a value: the scanner has failed, see Scanner.Err.
+	// Invalid is not a value: the scanner has failed; see Scanner.Err.
 	Invalid Kind = iota
 	// Null is the word null.
 	Null
@@ -14,7 +14,7 @@ const (
 	True
 	// False is the word false.
 	False
-	// Integer is a number without fraction and exponent.
+	// Integer is a number without a fraction or exponent.
 	Integer
 	// Number is any other JSON number.
 	Number
@@ -40,8 +40,8 @@ var isWord = func() (t [256]bool) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// Key reads the next key of an object and the colon after it. At the end of the object it reads the bracket and returns false, as it does
-// after a failure. The key is valid until the next Mark or Fill.
+// Key reads the next key of an object and the colon after it. At the end of the object it reads the bracket and returns false; it
+// also returns false after a failure. The key is valid until the next Mark or Fill.
 func (s *Scanner) Key() ([]byte, bool) {
 	b, i := s.buf, s.pos
 	s.keyAt = i
@@ -101,8 +101,8 @@ func (s *Scanner) colon() bool {
 	return true
 }
 
-// Elem advances to the next element of an array. At the end of the array it reads the bracket and returns false, as it does after a
-// failure.
+// Elem advances to the next element of an array. At the end of the array it reads the bracket and returns false; it also returns
+// false after a failure.
 func (s *Scanner) Elem() bool {
 	b, i := s.buf, s.pos
 	for i < len(b) {
@@ -143,8 +143,8 @@ func (s *Scanner) close() {
 	s.state = afterValue
 }
 
-// Value reads a value. It returns the decoded text of a string, and the text of numbers and words as written, both valid until the next
-// Mark or Fill. For an object or array it reads only the opening bracket: Key or Elem must follow.
+// Value reads a value. It returns the decoded text of a string, or the text of a number or word as written; the text is valid
+// until the next Mark or Fill. For an object or array it reads only the opening bracket: Key or Elem must follow.
 func (s *Scanner) Value() (Kind, []byte) {
 	b, i := s.buf, space(s.buf, s.pos)
 	if i >= len(b) {
@@ -166,7 +166,7 @@ func (s *Scanner) Value() (Kind, []byte) {
 	return s.word(i)
 }
 
-// Scalar is Value, except that it reads a whole object or array and returns its text.
+// Scalar is Value, except that it reads a whole object or array and returns the text.
 func (s *Scanner) Scalar() (Kind, []byte) {
 	b, i := s.buf, space(s.buf, s.pos)
 	s.pos = i
@@ -223,8 +223,8 @@ func (s *Scanner) word(i int) (Kind, []byte) {
 	return kind, b[i:j:j]
 }
 
-// Int returns the last number if it was an Integer and only its text was read since, like the function Int64 of that text. It also returns
-// false if the text must be converted.
+// Int returns the value of the number just read by Value. False means that it was not converted: the caller must pass its text to
+// the function Int64.
 func (s *Scanner) Int() (int64, bool) { return s.number, s.form == asInteger }
 
 // wordKind returns the kind of a number or bare word.

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hotTimeline has a slice with a flow and three arguments, a typical event of a trace.
+// hotTimeline returns a timeline with a slice with a flow and three arguments, a typical event in a trace.
 func hotTimeline(tb testing.TB) *timeline.Timeline {
 	tb.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -48,7 +48,8 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 	return tl
 }
 
-// hotItem returns a writer after its head was written, and the start of hotTimeline's slice with its flow, for repeated writing.
+// hotItem returns a writer that has written its head, and the start of hotTimeline's slice with its flow, to be written
+// repeatedly.
 func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)
@@ -87,7 +88,7 @@ func hotPacket(tb testing.TB, w *writer, item *timeline.Item) *protos.Trace {
 	return trace
 }
 
-// hotIID returns the id of a text in the head of the trace.
+// hotIID returns the id that the head of the trace gives a text.
 func hotIID(tb testing.TB, w *writer, kind message.InternedKind, text string) uint64 {
 	tb.Helper()
 	trace := new(protos.Trace)
@@ -157,8 +158,8 @@ func TestHotPacket(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, including passing on full
-// bundles. x-Marshal is the time of proto.Marshal for the same packet, as a multiple.
+// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, including the output of
+// full bundles. x-Marshal is the time of proto.Marshal for the same packet, as a multiple.
 //
 //	go test -run - -bench Encode ./internal/pfwire
 func BenchmarkEncode(b *testing.B) {
@@ -185,7 +186,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportMetric(marshal/item1, "x-Marshal")
 }
 
-// BenchmarkWrite writes a timeline with all features.
+// BenchmarkWrite writes a timeline that uses all features.
 func BenchmarkWrite(b *testing.B) {
 	tl := build(b, busyText(20_000), nil)
 	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {

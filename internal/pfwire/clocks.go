@@ -27,7 +27,7 @@ const (
 type Clock struct {
 	ID       uint32
 	Machine  uint32              // the clock's machine, see TracePacket.machine_id
-	Sequence message.SequenceKey // of a clock that belongs to one sequence
+	Sequence message.SequenceKey // set for a clock that belongs to one sequence
 }
 
 // Stamp is a time on a clock, in nanoseconds. Clock id 0 is the clock of the trace.
@@ -36,7 +36,7 @@ type Stamp struct {
 	Nanos int64
 }
 
-// Errors of Sequence.Stamp and Clocks.TraceTime.
+// Errors from Sequence.Stamp and Clocks.TraceTime.
 var (
 	// ErrNoTimestamp: a packet has no timestamp.
 	ErrNoTimestamp = errors.New("no timestamp")
@@ -46,14 +46,14 @@ var (
 	ErrTimeRange = errors.New("time out of range")
 )
 
-// sequenceClock describes a sequence's own clock, from the last snapshot.
+// sequenceClock describes a sequence's own clock, as of the last snapshot.
 type sequenceClock struct {
 	multiplier  int64
 	incremental bool
-	current     int64 // of an incremental clock, in nanoseconds
+	current     int64 // time of an incremental clock, in nanoseconds
 }
 
-// clock returns the description of a clock that belongs to the sequence, nil if there is none.
+// clock returns the description of a clock that belongs to the sequence, or nil.
 func (s *Sequence) clock(id uint32) *sequenceClock {
 	if i := int(id) - firstSequenceClock; i < len(s.clocks) {
 		return s.clocks[i]
@@ -64,9 +64,9 @@ func (s *Sequence) clock(id uint32) *sequenceClock {
 // IsSequenceClock reports whether a clock belongs to one sequence.
 func IsSequenceClock(id uint32) bool { return id >= firstSequenceClock && id <= lastSequenceClock }
 
-// Stamp returns the time of a packet of the sequence. It must be called exactly once, in file order, for every packet with a
-// timestamp, whatever its payload, because a packet may advance an incremental clock. A nil Sequence is for packets without
-// sequence id.
+// Stamp returns the time of a packet on the sequence. It must be called exactly once, in file order, for every packet with a
+// timestamp, regardless of its payload, because any packet can advance an incremental clock. Packets without a sequence id use a
+// nil Sequence.
 func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	if !f.HasTimestamp {
 		return Stamp{}, ErrNoTimestamp
@@ -90,12 +90,12 @@ func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	return stamp, nil
 }
 
-// Clocks converts between the clocks of a trace. In the zero value all times are trace time.
+// Clocks converts between the clocks of a trace. With the zero Clocks, all times are trace time.
 type Clocks struct {
 	trace  uint32                  // primary_trace_clock; 0: unspecified
 	first  []timeline.ClockReading // built-in clocks in the first snapshot with the clock of the trace and another one
 	links  map[clockPair]*clockLink
-	next   map[Clock][]Clock // the clocks paired with a clock by a snapshot
+	next   map[Clock][]Clock // by clock: the clocks that a snapshot pairs it with
 	routes map[Clock][]*clockLink
 	latest struct { // the route found last
 		from, to Clock
@@ -111,9 +111,9 @@ type clockLink struct{ points []clockPoint }
 
 type clockPoint struct{ from, to int64 }
 
-// Limits of snapshot data. Drift between two clocks is slow, so a full link drops every other point.
+// Limits on snapshot data. Drift between two clocks is slow, so a full link drops every other point.
 const (
-	maxReadings       = 32 // of one snapshot
+	maxReadings       = 32 // per snapshot
 	maxLinkPoints     = 1 << 14
 	maxSequencePoints = 16
 	maxRouteLinks     = 6
@@ -125,7 +125,7 @@ type reading struct {
 	nanos int64
 }
 
-// Snapshot adds a ClockSnapshot message of a machine. Clocks 64 to 127 in it belong to seq; without seq they are ignored.
+// Snapshot adds a ClockSnapshot message from a machine. Clocks 64 to 127 in it belong to seq; without seq they are ignored.
 func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)
@@ -156,7 +156,7 @@ func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 func (c *Clocks) linkAll(readings []reading) {
 	for _, from := range readings {
 		for _, to := range readings {
-			// Nothing is ever converted to a sequence's clock.
+			// No time is ever converted to a sequence's clock.
 			if from.clock != to.clock && to.clock.Sequence == (message.SequenceKey{}) {
 				c.link(from, to)
 			}
@@ -164,7 +164,7 @@ func (c *Clocks) linkAll(readings []reading) {
 	}
 }
 
-// keepFirst stores the first snapshot that relates the clock of the trace to other clocks of the system.
+// keepFirst stores the first snapshot that relates the clock of the trace to other system clocks.
 func (c *Clocks) keepFirst(readings []reading) {
 	known := timeline.Clocks{Readings: c.first}
 	target := timeline.Clock(c.target().ID)
@@ -184,7 +184,7 @@ func (c *Clocks) keepFirst(readings []reading) {
 	}
 }
 
-// Trace returns the clock of the trace if snapshots name it, and the built-in clocks' readings in the first snapshot with it.
+// Trace returns the clock of the trace if snapshots name it, and the readings of built-in clocks in the first snapshot with it.
 func (c *Clocks) Trace() timeline.Clocks {
 	all := timeline.Clocks{Trace: timeline.Clock(c.target().ID), Readings: c.first}
 	if _, ok := all.Reading(all.Trace); !ok {
@@ -196,7 +196,7 @@ func (c *Clocks) Trace() timeline.Clocks {
 	return all
 }
 
-// reading converts a clock in a snapshot. A clock of the sequence restarts at this value.
+// reading converts a clock reading in a snapshot. A clock of the sequence restarts at that time.
 func (s *Sequence) reading(r *message.ClockReading, machine uint32) reading {
 	id := r.ID()
 	rd := reading{Clock{ID: id, Machine: machine}, r.Timestamp() * r.Multiplier()}
@@ -246,12 +246,12 @@ func (l *clockLink) add(p clockPoint, limit int) {
 		}
 		l.points = thinned
 	}
-	// Insert after points of the same time: the later of two snapshots wins.
+	// Insert after points with the same time: the later of two snapshots wins.
 	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > p.from })
 	l.points = slices.Insert(l.points, i, p)
 }
 
-// convert uses the latest reading at or before t, or the first one.
+// convert converts t using the latest reading at or before it, or else the first one.
 func (l *clockLink) convert(t int64) int64 {
 	p := l.points[len(l.points)-1]
 	if t < p.from { // most times are after all readings so far
@@ -327,7 +327,7 @@ func (c *Clocks) findRoute(from, to Clock) []*clockLink {
 	return nil
 }
 
-// remember caches a route, or that there is none, until link adds a pair of clocks that may change it.
+// remember caches a route, or its absence, until link adds a pair of clocks that can change it.
 func (c *Clocks) remember(from Clock, route []*clockLink) {
 	if c.routes == nil {
 		c.routes = make(map[Clock][]*clockLink)
@@ -352,14 +352,14 @@ func (s *Sequence) Clock(f *message.TracePacket) (clock Clock, ok bool) {
 	return clock, true
 }
 
-// Knows reports whether TraceTime can convert times of a clock.
+// Knows reports whether TraceTime can convert times on a clock.
 func (c *Clocks) Knows(clock Clock) bool {
 	target := c.target()
 	clock = c.named(clock)
 	return clock.ID == 0 || clock == target || c.route(clock, target) != nil
 }
 
-// target is the clock of the trace.
+// target returns the clock of the trace.
 func (c *Clocks) target() Clock {
 	if c.trace == 0 {
 		return Clock{ID: ClockBoottime}

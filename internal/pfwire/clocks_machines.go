@@ -5,10 +5,10 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// Each machine of a trace has its own clocks. RemoteClockSync packets relate them to the clocks of the host, which is machine 0. Without
-// such packets, the wall clocks of both are assumed to agree, or else their BOOTTIME.
+// Each machine in a trace has its own clocks. RemoteClockSync packets relate them to the clocks of the host, which is machine 0.
+// Without such packets, the wall clocks of both are assumed to agree, or else their BOOTTIME clocks.
 
-// named replaces clock id 0 of another machine by the id of the clock of the trace.
+// named replaces clock id 0 of another machine with the id of the trace's clock.
 func (c *Clocks) named(clock Clock) Clock {
 	if clock.ID == 0 && clock.Machine != 0 {
 		clock.ID = c.target().ID
@@ -32,22 +32,22 @@ func (c *Clocks) bridge(machine uint32) bool {
 	return true
 }
 
-// RemoteSync is the result of one round of a relay service for a clock: the machine's clock is ahead of the host's by Low to High.
+// RemoteSync is the result of one relay service round for one clock: the machine's clock is ahead of the host's by Low to High.
 type RemoteSync struct {
 	Clock     uint32
-	Round     int   // clocks of one round were read together
-	Host, Own int64 // readings on both, at about the same moment
+	Round     int   // clocks in one round were read together
+	Host, Own int64 // readings on the host and the machine at about the same moment
 	Low, High int64
 	ahead     int64 // Perfetto's estimate
 }
 
-// maxRemoteRounds limits the rounds used of a RemoteClockSync packet.
+// maxRemoteRounds limits how many rounds of a RemoteClockSync packet are used.
 const maxRemoteRounds = 1 << 10
 
-// remoteInterval is the largest distance between the readings of a round, in nanoseconds.
+// remoteInterval is the maximum time between the readings of a round, in nanoseconds.
 const remoteInterval = 30_000_000_000
 
-// Sync adds a RemoteClockSync message of a machine, and returns the results of its rounds.
+// Sync adds a RemoteClockSync message from a machine, and returns the results of its rounds.
 func (c *Clocks) Sync(machine uint32, msg []byte) ([]RemoteSync, error) {
 	var m message.RemoteClockSync
 	err := m.Parse(msg)
@@ -94,7 +94,7 @@ func asReadings(times map[uint32]int64, machine uint32) (all []reading) {
 	return all
 }
 
-// roundOf compares two readings of the clocks, taken in the order machine, host, machine, host.
+// roundOf compares two pairs of clock readings, taken in the order machine, host, machine, host.
 func roundOf(n int, first, second [2]map[uint32]int64) (all []RemoteSync) {
 	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
 		own1, host1, own2, host2 := first[0][id], first[1][id], second[0][id], second[1][id]

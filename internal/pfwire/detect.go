@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// LooksLikeTrace reports whether the head of an input is a Perfetto trace: packets, each preceded by the tag of field 1 (perfetto.md 2).
-// Other protobuf files start with that tag too, and a line feed is the same byte, so one of the packets must look valid, unless
-// all are empty.
+// LooksLikeTrace reports whether the head of an input looks like a Perfetto trace: packets, each preceded by the tag of field 1
+// (perfetto.md 2). Other protobuf files start with that tag too, and a line feed is the same byte, so one of the packets must
+// look valid, unless all are empty.
 func LooksLikeTrace(head []byte) bool {
 	if len(head) == 0 || head[0] != packetTag || isJSON(head) {
 		return false
@@ -41,10 +41,10 @@ func LooksLikeTrace(head []byte) bool {
 // packetTag is the tag of a packet in a trace.
 const packetTag = schema.Trace_Packet<<3 | wire.Len
 
-// IsPacket reports whether a message may be a packet: it has fields, all with the types of the schema, and at most one payload.
+// IsPacket reports whether a message can be a packet: it has fields, all with the types of the schema, and at most one payload.
 func IsPacket(msg []byte) bool { return isPacket(msg, false) }
 
-// isPacket is IsPacket for a message that may be truncated.
+// isPacket is like IsPacket, but for a message that may be truncated.
 func isPacket(msg []byte, truncated bool) bool {
 	fields, payloads := 0, 0
 	fits := func(tag uint64) bool {
@@ -71,8 +71,8 @@ func isPacket(msg []byte, truncated bool) bool {
 	return fields > 0 || truncated
 }
 
-// packetField reports whether packets have a field with a tag, and whether it is a payload: any message with an unknown number,
-// because weft knows only a part of Perfetto's schema.
+// packetField reports whether packets can have a field with the given tag, and whether it is a payload. Messages with unknown
+// numbers count as payloads, because weft knows only part of Perfetto's schema.
 func packetField(tag uint64) (ok, isPayload bool) {
 	const lastExtension = 1999
 	switch field := tag >> 3; field {
@@ -91,8 +91,8 @@ func packetField(tag uint64) (ok, isPayload bool) {
 	}
 }
 
-// isJSON reports whether the head of an input is white space and JSON. Text that could be either is JSON: no packet has content that
-// starts with a quote or a bracket.
+// isJSON reports whether the head of an input is JSON, perhaps after white space. Such text is not a packet: the contents of
+// packets never start with a quote or a bracket.
 func isJSON(head []byte) bool {
 	text := bytes.TrimLeft(head, " \t\r\n")
 	if len(text) == 0 {

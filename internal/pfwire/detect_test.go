@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Input that starts like a trace must contain something that may be a packet, wherever the head ends.
+// Input that starts like a trace must contain a message that can be a packet, wherever the head ends.
 func TestLooksLikeTrace(t *testing.T) {
 	packet := func(msg []byte) []byte { return wire.AppendBytes(nil, schema.Trace_Packet, msg) }
 	timed := wire.AppendUint(nil, schema.TracePacket_Timestamp, 1<<40)

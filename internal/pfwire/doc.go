@@ -4,6 +4,6 @@
 // and clocks. Write converts a timeline to packets: it describes tracks, interns texts and compresses bundles. Rewrite copies a file
 // packet by packet and adds to it.
 //
-// What does not live here: the meaning of other producers' packets as events of a timeline (internal/readers/perfetto); the rules of
-// the format, which package pftrace verifies; protobuf itself (internal/wire); and the generated structs of the packets (gen).
+// Other packages contain the conversion of other producers' packets to timeline events (internal/readers/perfetto), the rules of
+// the format (pftrace, which verifies them), protobuf itself (internal/wire), and the generated packet structs (gen).
 package pfwire

@@ -9,7 +9,7 @@ import (
 
 func goroutines() int { return runtime.NumGoroutine() }
 
-// waitForGoroutines checks that no more goroutines run than before. Finished ones may take a moment to exit.
+// waitForGoroutines waits until no more goroutines run than before: finished ones can take a moment to exit.
 func waitForGoroutines(t *testing.T, before int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

@@ -8,13 +8,13 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// describeInputID describes the input's process or thread of a track if the output has an assigned id:
+// describeInputID describes the process or thread in the input, for a track that has an assigned id in the output:
 //
 //	In the input: pid 0, named "python"
 //	In the input: tid "18446744073709551616"
 //	In the input: called "stream 7"
 //
-// Numbers beyond 64 bits, and texts that are ids, are quoted as in Go. Programs read the mark instead, see appendInputID.
+// Numbers beyond 64 bits, and text ids, are quoted as in Go. Programs read the mark instead, see appendInputID.
 func describeInputID(tr *timeline.Track) string {
 	id := &tr.InputID
 	if !id.HasNumber() {
@@ -35,7 +35,7 @@ func describeInputID(tr *timeline.Track) string {
 	return text
 }
 
-// appendInputID appends the input's id and name of a process or thread to its mark.
+// appendInputID appends the id and name that a process or thread has in the input to its mark.
 func appendInputID(b []byte, tr *timeline.Track) []byte {
 	b, m := wire.BeginMessage(b, schema.WeftTrackMark_InputID)
 	if tr.InputID.Text == "" {
@@ -52,8 +52,8 @@ func appendInputID(b []byte, tr *timeline.Track) []byte {
 	return wire.EndMessage(b, m)
 }
 
-// pidLabel is the label of a process with an assigned number, for readers who look for the input's number; "" if the assigned number
-// shows it.
+// pidLabel returns the label of a process with an assigned number, for people who look for the input's number; "" if the assigned
+// number shows it.
 func pidLabel(id timeline.InputID, pid int32) string {
 	if !id.HasNumber() || id.SeenIn(int64(pid)) {
 		return ""
@@ -61,7 +61,7 @@ func pidLabel(id timeline.InputID, pid int32) string {
 	return "pid " + id.String()
 }
 
-// WithoutPIDLabel returns the labels of a process in a trace written by weft without the one that the writer appended.
+// WithoutPIDLabel returns the labels of a process in a trace that weft wrote, without the one that the writer appended.
 func WithoutPIDLabel(labels [][]byte, id timeline.InputID, pid int32) [][]byte {
 	if n := len(labels); n > 0 && string(labels[n-1]) == pidLabel(id, pid) {
 		return labels[:n-1]

@@ -15,28 +15,28 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// bundleLimit is the most bytes of a bundle before compression, so that also the compressed bundle is below Perfetto's limit of
-// 512 KiB (perfetto.md 12): incompressible data grows by a few bytes.
+// bundleLimit is the maximum size of a bundle before compression, in bytes. It keeps the compressed bundle below Perfetto's limit
+// of 512 KiB too (perfetto.md 12): incompressible data grows by a few bytes.
 const bundleLimit = 511 << 10
 
-// maxBundleMemory limits the capacity of reused buffers: it suffices for a full bundle and most packets that no longer fit.
+// maxBundleMemory limits the capacity of reused buffers: it suffices for a full bundle and most packets that do not fit into it.
 const maxBundleMemory = 2 * bundleLimit
 
-// emitter writes a chunk of the output and takes ownership of the slice. It returns another one for reuse.
+// emitter writes a chunk of the output and takes ownership of the slice. It returns another slice for reuse.
 type emitter func([]byte) ([]byte, error)
 
 // bundler collects packets into bundles and emits the bundles.
 type bundler struct {
-	// buf has the packets of the current bundle. The writer appends a whole packet and calls packetDone.
+	// buf contains the packets of the current bundle. The writer appends a whole packet, then calls packetDone.
 	buf  []byte
-	mark int // end of the packets that fit the bundle
+	mark int // end of the packets that fit into the bundle
 	done int // end of the packets for which packetDone was called
 
 	maxPacket int    // size limit of a packet; larger ones are shortened
 	shortened uint64 // number of shortened packets
 
 	compress func([]byte) ([]byte, error) // nil: packets are not compressed
-	field    int                          // of TracePacket, for a bundle
+	field    int                          // field of TracePacket for bundles
 	packed   []byte                       // scratch
 	last     []byte
 	emit     emitter
@@ -46,21 +46,21 @@ type bundler struct {
 	hold  bool
 	limit int
 	full  func() error
-	spare []byte // the other buffer; reused
+	spare []byte // the other buffer, for reuse
 }
 
-// holdBack keeps all further packets until release. full is called when they have reached limit, and must release them.
+// holdBack keeps all further packets until release. full is called when they reach limit bytes, and must release them.
 func (o *bundler) holdBack(limit int, full func() error) {
 	o.hold, o.limit, o.full = true, limit, full
 	o.buf, o.spare = o.spare[:0], o.buf
 	o.done = 0
 }
 
-// maxHeldBack limits the packets that are held back: a segment mostly takes a third of it. It does not affect the output.
+// maxHeldBack limits the bytes of held-back packets; a segment usually needs a third of it. It does not affect the output.
 const maxHeldBack = 8 << 20
 
-// release writes the packets that were held back. rewrite is called for each of them in order, with its offset; it appends the
-// packet, changed or not, to b.
+// release writes the packets that were held back. It calls rewrite for each of them in order, with its offset; rewrite appends
+// the packet, changed or unchanged, to b.
 func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) error {
 	packets := o.buf
 	o.buf, o.spare, o.hold, o.mark, o.done = o.spare[:0], packets, false, 0, 0
@@ -79,7 +79,7 @@ func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) 
 	return nil
 }
 
-// packetDone must be called after a whole packet was appended to buf.
+// packetDone must be called after a whole packet has been appended to buf.
 func (o *bundler) packetDone() error {
 	if len(o.buf)-o.done > o.maxPacket {
 		o.shorten()
@@ -106,7 +106,7 @@ func (o *bundler) packetDone() error {
 	if o.mark < bundleLimit {
 		return nil
 	}
-	// A packet too large for a bundle is written without one, and its memory is not reused.
+	// A packet too large for a bundle is written outside bundles, and its memory is not reused.
 	_, err := o.emit(o.buf)
 	o.buf, o.last, o.mark, o.done = nil, nil, 0, 0
 	return err
@@ -139,8 +139,9 @@ func (o *bundler) flush() (err error) {
 	return err
 }
 
-// Buffers are bundlers and compressors for reuse by Write: creating them takes longer than writing a small trace. The zero Buffers are
-// ready to use by several goroutines at once. They grow to what is in use at one time, up to 3 MiB for each worker plus maxHeldBack.
+// Buffers holds bundlers and compressors for reuse by Write, because creating them takes longer than writing a small trace. The
+// zero Buffers is ready for use by several goroutines at once. It grows with the number in use at one time, up to 3 MiB for each
+// worker plus maxHeldBack.
 type Buffers struct {
 	lock sync.Mutex
 	free map[bundleForm][]*bundler
@@ -152,8 +153,8 @@ type bundleForm struct {
 	level int // 0: defaultLevel
 }
 
-// defaultLevel is the default compression level of each codec. Zlib at 2 makes compact packets smaller than plain ones at the usual
-// 6, in half the time (docs/performance.md has the table); 3 is the default of the program zstd.
+// defaultLevel is the default compression level of each codec. With zlib, compact packets at level 2 are smaller than plain ones
+// at the usual level 6, in half the time (docs/performance.md has the table). 3 is the default of the zstd program.
 var defaultLevel = [...]int{Zlib: 2, Zstd: 3}
 
 // get returns an empty bundler that calls emit.
@@ -215,7 +216,7 @@ func zlibCompressor(level int) func([]byte) ([]byte, error) {
 	}
 }
 
-// zstdCompressor is zlibCompressor for zstd. The library maps the levels of the program zstd to its four levels.
+// zstdCompressor is like zlibCompressor, but for zstd. The library maps the zstd program's levels to its own four.
 func zstdCompressor(level int) func([]byte) ([]byte, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
 	var out []byte
@@ -228,13 +229,13 @@ func zstdCompressor(level int) func([]byte) ([]byte, error) {
 	}
 }
 
-// partQueue is the number of bundles of a part that may wait for the parts before it.
+// partQueue is how many bundles of a part can wait for the parts before it.
 const partQueue = 8
 
-// maxWorkers limits the goroutines of an output: each may have partQueue bundles waiting, and all wait for one writer.
+// maxWorkers limits the goroutines of an output: each can have partQueue bundles waiting, and all wait for one writer.
 const maxWorkers = 64
 
-// workersFor limits the requested number of workers, 0 for one per core, for n parts.
+// workersFor returns the number of workers for n parts, limiting the requested number; 0 requests one per core.
 func workersFor(n, workers int) int {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -308,7 +309,7 @@ func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func
 	return parent.Err()
 }
 
-// collect writes the chunks of parts in order. It returns after all goroutines that make parts have ended.
+// collect writes the chunks of parts in order. It returns after all goroutines that produce parts have ended.
 func collect(dst io.Writer, queue <-chan *part, free chan<- []byte, cancel context.CancelFunc) (err error) {
 	defer cancel()
 	for p := range queue {

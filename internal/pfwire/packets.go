@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Limits of a PacketReader. Packets of real traces have a few hundred bytes, at most a few megabytes.
+// Limits of a PacketReader. Packets in real traces have a few hundred bytes, and at most a few megabytes.
 const (
 	// MaxPacketSize is the size of the largest packet that is read, in bytes. Larger ones are skipped.
 	MaxPacketSize = 256 << 20
@@ -28,13 +28,13 @@ const (
 type Codec uint8
 
 const (
-	// NoCodec is for a packet outside bundles.
+	// NoCodec marks a packet outside bundles.
 	NoCodec Codec = iota
 	// Zlib is a compressed_packets bundle that is a zlib stream.
 	Zlib
 	// Gzip is a compressed_packets bundle that is a gzip stream.
 	Gzip
-	// Zstd is a zstd_compressed_packets bundle, which Perfetto reads since v58.
+	// Zstd is a zstd_compressed_packets bundle, which Perfetto v58 and later read.
 	Zstd
 )
 
@@ -53,7 +53,7 @@ func (c Codec) String() string {
 	return fmt.Sprintf("Codec(%d)", uint8(c))
 }
 
-// Bundle is the compressed bundle of a packet. The zero Bundle means no bundle.
+// Bundle describes the compressed bundle that contains a packet. The zero Bundle means no bundle.
 type Bundle struct {
 	Number   int64 // counts the bundles of the file from 1
 	Codec    Codec
@@ -65,10 +65,10 @@ type Bundle struct {
 type Packet struct {
 	// Index counts the packets of the trace from 0, including those in bundles, but not the bundles themselves.
 	Index int64
-	// Offset is the byte offset of the tag of the packet's field in the file. Packets of a bundle have the bundle's offset.
+	// Offset is the byte offset of the tag of the packet's field in the file. Packets in a bundle have the bundle's offset.
 	Offset int64
 	Bundle Bundle
-	// Bytes is the encoded TracePacket. It is valid until the next call of PacketReader.Next.
+	// Bytes is the encoded TracePacket. It is valid until the next call to PacketReader.Next.
 	Bytes []byte
 	// Fields are the decoded contents of Bytes, valid until Bytes changes. Err is the error that ended decoding early.
 	Fields *message.TracePacket
@@ -89,14 +89,14 @@ var (
 	ErrNestedBundle = errors.New("bundle inside a bundle")
 )
 
-// PacketError is a position in a trace at which no packet can be read.
+// PacketError reports a position in a trace at which no packet can be read.
 type PacketError struct {
 	Index  int64 // index of the packet, or of the first lost one
 	Offset int64 // as in Packet
 	Err    error // wraps one of the errors above
 }
 
-// Error returns position and cause: "packet 12 (byte 3456): …".
+// Error returns the position and cause: "packet 12 (byte 3456): …".
 func (e *PacketError) Error() string {
 	return fmt.Sprintf("packet %d (byte %d): %v", e.Index, e.Offset, e.Err)
 }
@@ -105,8 +105,8 @@ func (e *PacketError) Error() string {
 func (e *PacketError) Unwrap() error { return e.Err }
 
 // PacketReader reads the packets of a trace one by one, including those in compressed bundles (perfetto.md 15). It does not
-// interpret them. Its memory is limited by MaxPacketSize and MaxBundleSize, and small for traces with small packets: it allocates no
-// more than the input has, whatever lengths the input claims.
+// interpret them. MaxPacketSize and MaxBundleSize limit its memory, which is small for traces with small packets: whatever
+// lengths the input claims, the reader allocates memory only for bytes that are there.
 type PacketReader struct {
 	src       io.Reader
 	srcErr    error
@@ -117,7 +117,7 @@ type PacketReader struct {
 	ended     bool
 	truncated bool
 
-	bundle   Bundle // the bundle of inside and unpacked
+	bundle   Bundle // the bundle that inside and unpacked belong to
 	bundleAt int64
 	bundles  int64
 	inside   wire.Reader
@@ -136,7 +136,7 @@ type PacketReader struct {
 	OnBundle func(b Bundle, offset int64, extra int) // a bundle was unpacked; extra bytes follow the stream
 }
 
-// NewPacketReader returns a PacketReader of the trace in src, which must not be compressed as a whole.
+// NewPacketReader returns a PacketReader for the trace in src, which must not be compressed as a whole.
 func NewPacketReader(src io.Reader) *PacketReader {
 	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
 }
@@ -175,11 +175,11 @@ func (r *PacketReader) Next() (Packet, error) {
 	}
 }
 
-// Truncated reports whether the file ends in the middle of a packet, and where that packet starts. It is valid after Next returned
-// io.EOF.
+// Truncated reports whether the file ends in the middle of a packet, and where that packet starts. It is valid once Next has
+// returned io.EOF.
 func (r *PacketReader) Truncated() (offset int64, truncated bool) { return r.Offset(), r.truncated }
 
-// Offset returns the number of bytes of the file read so far as packets.
+// Offset returns the number of bytes of the file that have been read as packets so far.
 func (r *PacketReader) Offset() int64 { return r.base + int64(r.pos) }
 
 // Unread returns the number of bytes read from the source but not yet as packets.
@@ -279,7 +279,7 @@ func decodeVarint(b []byte) (v uint64, size int) {
 	return 0, 0
 }
 
-// skip skips a header of n bytes and size bytes after it. done is false if the file ends before them.
+// skip skips a header of n bytes and the size bytes after it. done is false if the file ends before them.
 func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 	rest := size
 	step := n
@@ -301,8 +301,8 @@ func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 	}
 }
 
-// fill reads until at least n bytes are unread, or to the end of the file, and returns their number. Errors come from the source and are
-// never io.EOF.
+// fill reads until at least n bytes are unread, or to the end of the file, and returns how many are unread. Errors come from the
+// source and are never io.EOF.
 func (r *PacketReader) fill(n int) (have int, err error) {
 	for empty := 0; r.Unread() < n; {
 		if r.srcErr == io.EOF {
@@ -329,8 +329,8 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 	return r.Unread(), nil
 }
 
-// compact frees space in a full buffer by discarding what was read, or by doubling it. It doubles only when the buffer is full of
-// unread bytes, so that a length claimed by the input does not cause an allocation.
+// compact frees space in a full buffer by discarding the bytes already read, and doubles it if more than half of it is unread.
+// Only bytes that were read can make it grow, not a length that the input claims.
 func (r *PacketReader) compact() {
 	if len(r.buf) < cap(r.buf) {
 		return
@@ -355,7 +355,7 @@ func bundleCodec(f *message.TracePacket) Codec {
 	return Zlib
 }
 
-// nextInside returns the next packet of the current bundle. ok is false, without error, at the end of the bundle.
+// nextInside returns the next packet of the current bundle. ok is false, without an error, at the end of the bundle.
 func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 	for r.inside.Next() {
 		if r.inside.Tag() != schema.Trace_Packet<<3|wire.Len {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// describe reads all packets and returns index, offset, codec, bundle number and timestamp of each, and all errors.
+// describe reads all packets and returns the index, offset, codec, bundle number and timestamp of each, and all errors.
 func describe(t testing.TB, r *PacketReader) string {
 	t.Helper()
 	var out strings.Builder
@@ -100,7 +100,7 @@ func TestPacketReader(t *testing.T) {
 	}
 }
 
-// A file may end anywhere: all packets before that are read, and the reader reports that one is missing.
+// A file can end anywhere: all packets before the end are read, and the reader reports a truncated one.
 func TestPacketReaderCutAnywhere(t *testing.T) {
 	parts := [][]byte{testkit.Plain(1, 10), testkit.Plain(2, 200), testkit.Packet(50, testkit.Zlib(t, testkit.Plain(3, 5))), testkit.Plain(4, 0)}
 	whole := bytes.Join(parts, nil)

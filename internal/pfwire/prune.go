@@ -5,16 +5,16 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxPruneDepth limits the depth of messages that are checked, as in verification.
+// maxPruneDepth limits how deeply nested messages are checked, as in verification.
 const maxPruneDepth = 600
 
 var packetSchema = &schema.Messages[schema.MessageTracePacket]
 
-// isWhole reports whether a packet and everything in it parses.
+// isWhole reports whether a packet and everything in it can be parsed.
 func isWhole(packet []byte) bool { return parsesMessage(packetSchema, packet, 0) }
 
-// prune appends a message to dst without the fields that cannot be parsed, which the reader skips as well; of lists it drops whole
-// elements. It returns false, and appends nothing, if the message itself is truncated or has an invalid field.
+// prune appends a message to dst without the fields that cannot be parsed, which the reader also skips. It drops list elements as
+// a whole. It returns false, and appends nothing, if the message itself is truncated or has an invalid field.
 func prune(dst, msg []byte, m *schema.Message, depth int) (_ []byte, ok bool) {
 	from := len(dst)
 	r := wire.NewReader(msg)
@@ -42,7 +42,7 @@ func prune(dst, msg []byte, m *schema.Message, depth int) (_ []byte, ok bool) {
 	return dst, true
 }
 
-// parses reports whether a field has the schema's type, and everything in it parses.
+// parses reports whether a field has the schema's type, and everything in it can be parsed.
 func parses(f *schema.Field, r *wire.Reader, depth int) bool {
 	switch {
 	case f.Repeated && f.WireType != wire.Len && r.Type() == wire.Len:
@@ -78,7 +78,7 @@ func parsesPacked(wireType int, b []byte) bool {
 	return p.Err() == nil
 }
 
-// fieldOf returns a field of a message; nil if weft's part of the schema lacks it.
+// fieldOf returns a field of a message, or nil if weft's part of the schema lacks it.
 func fieldOf(m *schema.Message, number int) *schema.Field {
 	for i := range m.Fields {
 		if int(m.Fields[i].Number) == number {

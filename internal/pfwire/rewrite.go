@@ -14,20 +14,21 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Rewrite copies a trace packet by packet and adds to it. Everything that it does not change, even what it does not understand, stays
-// identical. Packets in bundles go into new bundles of the same codec, which are filled again, so that additions of an earlier Rewrite
-// leave no trace. Unreadable packets, and parts of packets that cannot be parsed, are dropped.
+// Rewrite copies a trace packet by packet and adds to it. Everything that it does not change stays identical, even data that it
+// does not understand. Packets from bundles go into new bundles with the same codec (zlib for gzip), which are filled anew, so
+// that additions by an earlier Rewrite leave no trace. Unreadable packets, and parts of packets that cannot be parsed, are
+// dropped.
 type Rewrite struct {
-	// Notes returns the debug annotations to add to track events, in the order of packets, and false at the end. nil: none.
+	// Notes returns the debug annotations to add to track events, in packet order, and false at the end. nil: none.
 	Notes func(*PacketNote) (bool, error)
-	// FindNote returns which of the encoded debug annotations of a track event was added by an earlier Rewrite and must be
-	// dropped, -1 if none was. It is not called for events that end a slice. nil: none was.
+	// FindNote returns the index of the debug annotation, among the encoded ones of a track event, that an earlier Rewrite
+	// added and that must be dropped, or -1. It is not called for events that end a slice. nil: no annotation is dropped.
 	FindNote func(annotations [][]byte) int
-	// Marker is the key of the attribute that identifies appended packets: the first one has it, with the number of its
-	// sequence. What an earlier Rewrite appended is dropped: such a packet and the following ones up to a packet of another
-	// sequence. "": nothing is marked or dropped.
+	// Marker is the key of the attribute that identifies appended packets: the first one has it, with the id of its sequence
+	// as the value. Packets that an earlier Rewrite appended are dropped: the one with the attribute, and the following ones
+	// up to a packet on another sequence. "": no packets are marked or dropped.
 	Marker string
-	// Append adds packets after the input's, on a sequence that the input does not use. nil: no packets.
+	// Append adds packets after the input's, on a sequence that the input does not use. nil: none.
 	Append func(*Appender) error
 	// Clock is the clock of the times used by Append.
 	Clock timeline.Clock
@@ -42,8 +43,8 @@ type PacketNote struct {
 	Annotations []byte // encoded debug_annotations fields with inline names and texts: iids belong to the input
 }
 
-// Run copies the trace in src, which must not be compressed as a whole, to dst. Errors come from src, dst, the functions of Rewrite
-// or ctx.
+// Run copies the trace in src, which must not be compressed as a whole, to dst. Errors come from src, dst, the functions in
+// Rewrite or ctx.
 func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error {
 	c := &copier{rw: rw, dst: dst, sequences: newSequenceSet()}
 	if err := c.nextNote(); err != nil {
@@ -85,7 +86,7 @@ func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error 
 	return err
 }
 
-// append writes the packets of Append, in separate bundles if the input has bundles.
+// append writes the packets that Append adds, in separate bundles if the input has bundles.
 func (c *copier) append() error {
 	sequence, err := c.sequences.free()
 	if err != nil {
@@ -108,22 +109,22 @@ func (c *copier) append() error {
 type copier struct {
 	rw    *Rewrite
 	dst   io.Writer
-	out   *bundler           // current one, nil before the first packet
-	outs  [Zstd + 1]*bundler // by codec, nil if none was needed
-	in    Codec              // of out
-	codec Codec              // of the last bundle written; packets too large for a bundle do not count
+	out   *bundler           // current bundler; nil before the first packet
+	outs  [Zstd + 1]*bundler // by codec; nil: not needed so far
+	in    Codec              // codec of out
+	codec Codec              // codec of the last bundle written; packets too large for a bundle do not count
 	note  PacketNote
 	have  bool // note is valid
 
 	packets   int64  // number of packets read
 	malformed uint64 // number of packets with parts that cannot be parsed
-	dropping  uint32 // the appended sequence that is being dropped, 0: none
+	dropping  uint32 // the appended sequence that is being dropped; 0: none
 	sequences *sequenceSet
 	event     []byte
 	body      []byte
 
-	annotations [][]byte // of an event
-	places      [][2]int // positions of annotations in the event
+	annotations [][]byte // annotations of the current event
+	places      [][2]int // positions of these annotations in the event
 }
 
 func (c *copier) nextNote() (err error) {
@@ -134,7 +135,7 @@ func (c *copier) nextNote() (err error) {
 	return err
 }
 
-// packet copies a packet.
+// packet copies a packet with its note, or drops it.
 func (c *copier) packet(p *Packet) error {
 	body, index := p.Bytes, c.packets
 	c.packets++
@@ -191,10 +192,10 @@ func isMarked(attributes []byte, marker string, sequence uint32) bool {
 // sequenceSet records the packet sequences used in a trace, as far as needed to find a free one.
 type sequenceSet struct {
 	last uint32
-	low  []uint64 // a bit for each of the lowest ids
+	low  []uint64 // one bit for each of the lowest ids
 }
 
-// lowSequences is the number of lowest ids that are recorded individually. A trace that uses all of them has at least as many
+// lowSequences is how many of the lowest ids are recorded individually. A trace that uses all of them has at least as many
 // packets.
 const lowSequences = 1 << 20
 
@@ -207,7 +208,7 @@ func (s *sequenceSet) add(id uint32) {
 	}
 }
 
-// free returns an unused id: one more than the highest, or if that is impossible the lowest unused one.
+// free returns an unused id: one more than the highest or, if that is impossible, the lowest unused one.
 func (s *sequenceSet) free() (uint32, error) {
 	if s.last < math.MaxUint32 {
 		return s.last + 1, nil
@@ -220,8 +221,8 @@ func (s *sequenceSet) free() (uint32, error) {
 	return 0, errors.New("cannot add to the trace: it uses all packet sequences")
 }
 
-// annotate adds a note to a packet's track event and removes the note of an earlier Rewrite. Of several track events, the last
-// counts.
+// annotate adds a note to a packet's track event and removes the note from an earlier Rewrite. If a packet has several track
+// events, the last one counts.
 func (c *copier) annotate(packet, note []byte) []byte {
 	at, field := -1, 0
 	var raw, event []byte
@@ -243,7 +244,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	}
 	c.event = append(append(append(c.event[:0], event[:from]...), event[to:]...), note...)
 	tag := wire.AppendTag(nil, field, wire.Len)
-	width := len(raw) - len(event) - len(tag) // of the length field, for which some producers reserve more bytes than needed
+	width := len(raw) - len(event) - len(tag) // width of the length field; some producers reserve more bytes than needed
 	if width == len(appendLength(nil, len(event), 1)) {
 		width = 1
 	}
@@ -253,7 +254,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	return c.body
 }
 
-// findNote returns the range of an earlier Rewrite's note in an event; an empty range if there is none.
+// findNote returns the range of an earlier Rewrite's note in an event, which is empty without a note.
 func (c *copier) findNote(event []byte) (from, to int) {
 	c.annotations, c.places = c.annotations[:0], c.places[:0]
 	for r := wire.NewReader(event); r.Next(); {
@@ -287,14 +288,14 @@ func appendLength(b []byte, length, width int) []byte {
 	return append(b, byte(v))
 }
 
-// copyLevel is the compression level of each codec for copied packets: the same as the tracing service's, so that a copy is not larger
-// than the original.
+// copyLevel is the compression level of each codec for copied packets: the tracing service's, so that a copy is not larger than
+// the original.
 var copyLevel = [...]int{NoCodec: 0, Zlib: 6, Zstd: 3}
 
-// open directs further packets to bundles of a codec, or directly to the file.
+// open sends further packets to bundles with the given codec, or directly to the file.
 func (c *copier) open(codec Codec) error {
 	if codec == Gzip {
-		codec = Zlib // both are deflate; weft writes the form that Perfetto writes
+		codec = Zlib // both contain deflate data; weft writes the form that Perfetto writes
 	}
 	if c.out != nil && c.in == codec {
 		return nil
@@ -313,7 +314,7 @@ func (c *copier) open(codec Codec) error {
 	return nil
 }
 
-// write writes a packet, whose encoded contents are body.
+// write writes a packet with the encoded contents body.
 func (c *copier) write(body []byte) error {
 	c.out.buf = wire.AppendBytes(c.out.buf, schema.Trace_Packet, body)
 	return c.out.packetDone()
@@ -335,21 +336,21 @@ type Appender struct {
 	*copier
 	sequence uint32
 	clock    timeline.Clock
-	machine  uint32          // of the packets being added
+	machine  uint32          // machine of the packets being added
 	begun    map[uint32]bool // machines with added packets
 	uuid     uint64
 	started  map[uint32]bool     // machines with added events
-	details  map[uint64]*details // by the uuid of the thread
+	details  map[uint64]*details // by thread uuid
 	packet   []byte
 }
 
-// firstAppendedUUID is the base for uuids of appended tracks. Others are random or small.
+// firstAppendedUUID is the base for uuids of appended tracks. Other uuids are random or small.
 const firstAppendedUUID = 0x77656674_00000000
 
-// IsAppended reports whether a uuid is of an appended track.
+// IsAppended reports whether a uuid belongs to an appended track.
 func IsAppended(uuid uint64) bool { return uuid>>32 == firstAppendedUUID>>32 }
 
-// head starts a packet of the sequence.
+// head starts a packet on the appended sequence.
 func (a *Appender) head(flags uint64) []byte {
 	b := a.packet[:0]
 	if a.machine != 0 {
@@ -367,8 +368,8 @@ func (a *Appender) done(b []byte) error {
 	return a.write(b)
 }
 
-// begin writes the packet that marks the sequence. Its state starts with the first event: Perfetto would show a thread described later
-// for all events that are on no thread (perfetto.md 5.7).
+// begin writes the packet that marks the sequence. The state of the sequence starts with the first event: if a thread were
+// described after that, Perfetto would show it for all events that are on no thread (perfetto.md 5.7).
 func (a *Appender) begin() error {
 	b := a.head(0)
 	if marker := a.rw.Marker; marker != "" {
@@ -377,7 +378,7 @@ func (a *Appender) begin() error {
 	return a.done(b)
 }
 
-// On sets the machine of further additions.
+// On sets the machine for further additions.
 func (a *Appender) On(machine uint32) error {
 	a.machine = machine
 	if a.begun[machine] {
@@ -392,7 +393,7 @@ func (a *Appender) Attributes(list []timeline.Attribute) error {
 	return a.done(appendAttributes(a.head(0), list))
 }
 
-// Thread adds a track of a thread, as a parent for others, and returns its uuid. Threads must be added before events.
+// Thread adds the track of a thread, as a parent for others, and returns its uuid. Threads must be added before events.
 func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	if a.started[a.machine] {
 		return 0, errors.New("a thread is described after an event")
@@ -406,8 +407,8 @@ func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(wire.EndMessage(b, th), d))
 }
 
-// Track adds a track below another one, or below none for 0, and returns its uuid. Only name and description of the spec are
-// written. A track with details of its parent, a thread, goes below the track for details.
+// Track adds a track below parent, or a root track if parent is 0, and returns its uuid. The rank in the spec is ignored. A track
+// with details of its parent, a thread, goes below the track for details.
 func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error) {
 	if parent == 0 || !isDetail(&spec) {
 		return a.track(parent, spec, nil)

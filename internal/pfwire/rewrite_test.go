@@ -22,7 +22,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// framed joins packets to a trace.
+// framed joins packets into a trace.
 func framed(packets ...[]byte) []byte {
 	var out []byte
 	for _, p := range packets {
@@ -66,8 +66,8 @@ func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 	}
 }
 
-// Packets are copied byte for byte: unknown fields, lengths that are longer than necessary, packets without an event despite a note. A note
-// is at the end of its event.
+// Packets are copied byte for byte, even with unknown fields, with lengths that are longer than necessary, and with a note but no
+// event. A note is at the end of its event.
 func TestRewriteKeepsBytes(t *testing.T) {
 	const note = "2203320161" // debug_annotations { string_value "a" }
 	// The length of the event takes four bytes, and an unknown field 1023 follows.
@@ -112,7 +112,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	}
 }
 
-// Appended packets have a separate sequence, with everything that a reader needs, and can be dropped again.
+// Appended packets are on a separate sequence, with everything that a reader needs, and can be dropped again.
 func TestRewriteAppends(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5007"+"5a04"+"48011802"))
 	rw := pfwire.Rewrite{Clock: timeline.ClockMonotonic, Marker: "own", Append: func(a *pfwire.Appender) error {
@@ -169,12 +169,12 @@ func TestRewriteAppends(t *testing.T) {
 	}
 }
 
-// sequencePacket is a packet with only a sequence id.
+// sequencePacket returns a packet with only a sequence id.
 func sequencePacket(id uint32) []byte {
 	return wire.AppendUint(nil, 10, uint64(id))
 }
 
-// Appended packets are on a sequence that the input does not use, however high its numbers are.
+// Appended packets are on a sequence that the input does not use, however high its ids are.
 func TestRewriteSequence(t *testing.T) {
 	for _, test := range []struct {
 		used []uint32
@@ -221,8 +221,8 @@ func TestRewriteNoSequence(t *testing.T) {
 	}
 }
 
-// Only appended packets are dropped: packets that happen to have the number of an appended sequence are kept, before it and, in a trace
-// joined with another one, after it.
+// Only appended packets are dropped: packets that happen to have the id of an appended sequence are kept, before it and, in a
+// trace joined with another one, after it.
 func TestRewriteLeavesOutRuns(t *testing.T) {
 	appending := pfwire.Rewrite{Marker: "own", Append: func(a *pfwire.Appender) error {
 		_, err := a.Track(0, timeline.TrackSpec{Name: "t"})
@@ -249,7 +249,7 @@ func TestRewriteLeavesOutRuns(t *testing.T) {
 	}
 }
 
-// bundled puts packets into one bundle.
+// bundled returns a bundle of packets.
 func bundled(t *testing.T, codec pfwire.Codec, packets ...[]byte) []byte {
 	t.Helper()
 	var body []byte
@@ -284,8 +284,8 @@ func bundled(t *testing.T, codec pfwire.Codec, packets ...[]byte) []byte {
 	return wire.EndMessage(wire.AppendBytes(out, field, stream.Bytes()), packet)
 }
 
-// Packets in bundles stay in bundles of the codec, unless a packet is too large for one. The result of a second Rewrite does not depend on
-// the first.
+// Packets in bundles stay in bundles with the same codec, unless a packet is too large for one. The result of a second Rewrite
+// does not depend on the first.
 func TestRewriteKeepsBundles(t *testing.T) {
 	event := func(sequence uint32, size int) []byte {
 		b, m := wire.BeginMessage(sequencePacket(sequence), 11)
@@ -345,7 +345,7 @@ func TestRewriteKeepsBundles(t *testing.T) {
 	}
 }
 
-// Rewrite returns errors of its inputs.
+// Rewrite returns errors from its inputs.
 func TestRewriteErrors(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5a04"+"48011802"))
 	bad := errors.New("bad")

@@ -13,15 +13,15 @@ import (
 type partKind uint8
 
 const (
-	fixedPart  partKind = iota // a number, which is kept; a message or blob, which is dropped if it is too large
-	spareParts                 // one of many numbers, of which the last ones can be dropped
+	fixedPart  partKind = iota // a number is kept; a message or blob is dropped if it is too large
+	spareParts                 // one of many numbers; the last ones can be dropped
 	textPart
 	spareTexts // one of many
 	packetPart
 	eventPart
 	annotationParts // one of many
 	internedPart
-	entryPart // of interned data
+	entryPart // entry of interned data
 	descriptorPart
 	processPart
 	threadPart
@@ -35,7 +35,7 @@ const (
 	systemPart
 )
 
-// isSpare reports whether a part may have many instances, so that the last ones can be dropped.
+// isSpare reports whether a part can have many instances, so that the last ones can be dropped.
 func (k partKind) isSpare() bool {
 	switch k {
 	case spareParts, spareTexts, annotationParts, factParts, attributeParts, pageParts:
@@ -44,10 +44,10 @@ func (k partKind) isSpare() bool {
 	return false
 }
 
-// isMessage reports whether a part consists of parts.
+// isMessage reports whether a part consists of smaller parts.
 func (k partKind) isMessage() bool { return k >= packetPart }
 
-// partsOf is the kinds of the fields of messages; other fields are fixed.
+// partsOf maps the fields of each kind of message to their kinds; other fields are fixed.
 var partsOf = map[partKind]map[int]partKind{
 	packetPart: {
 		schema.TracePacket_TrackEvent: eventPart, schema.TracePacket_WeftIdle: eventPart, schema.TracePacket_WeftFolded: eventPart, schema.TracePacket_InternedData: internedPart,
@@ -85,19 +85,20 @@ var partsOf = map[partKind]map[int]partKind{
 }
 
 const (
-	// maxShortenDepth limits the depth of parts that are shortened. Arguments are not nested deeper (arg_depth_limit).
+	// maxShortenDepth limits how deeply nested parts are shortened. Arguments are not nested deeper (arg_depth_limit).
 	maxShortenDepth = 600
-	// largePart is the least size of a part that may be shortened; smaller ones are kept or dropped.
+	// largePart is the minimum size of a part that can be shortened; smaller ones are kept or dropped.
 	largePart = 1 << 10
 	// minPart is the size below which a message is dropped rather than shortened.
 	minPart = 96
-	// headRoom is the most that the tag and length of a part take, and markRoom the most that the mark of an omission takes.
+	// headRoom is the maximum size of the tag and length of a part, markRoom the maximum size of the mark of an omission.
 	headRoom = 10
 	markRoom = 80
 )
 
-// shortenPackets appends the packets in b, which are encoded fields of a trace, to dst. Packets of more than limit bytes are shortened:
-// in their largest parts, texts are truncated and excess parts dropped, and both are marked. It returns the number of shortened ones.
+// shortenPackets appends the packets in b, which are encoded fields of a trace, to dst. Packets of more than limit bytes are
+// shortened: in their largest parts, texts are truncated and excess parts dropped, and both are marked. It returns how many were
+// shortened.
 func shortenPackets(dst, b []byte, limit int) (_ []byte, shortened uint64) {
 	for r := wire.NewReader(b); r.Next(); {
 		if len(r.Bytes()) <= limit {
@@ -113,7 +114,7 @@ func shortenPackets(dst, b []byte, limit int) (_ []byte, shortened uint64) {
 	return dst, shortened
 }
 
-// shortenMessage appends a message of a kind, shortened to at most room bytes.
+// shortenMessage appends a message of the given kind, shortened to at most room bytes.
 func shortenMessage(dst, msg []byte, kind partKind, room, depth int) []byte {
 	parts := partsOf[kind]
 	share, fixed := divide(msg, parts, room-markRoom)
@@ -143,7 +144,7 @@ func shortenMessage(dst, msg []byte, kind partKind, room, depth int) []byte {
 // there are too many parts, the limit is small, and the last spare ones do not fit.
 func divide(msg []byte, parts map[int]partKind, room int) (share, fixed int) {
 	large, small := []int(nil), 0
-	from := min(largePart, max(room/16, minPart)) // least size of a large part
+	from := min(largePart, max(room/16, minPart)) // minimum size of a large part
 	for r := wire.NewReader(msg); r.Next(); {
 		if n := len(r.Raw()); n < from {
 			small += n
@@ -182,7 +183,7 @@ func shortenPart(dst []byte, r *wire.Reader, kind partKind, share, depth int) []
 	return wire.EndMessage(shortenMessage(dst, r.Bytes(), kind, share-headRoom, depth+1), mark)
 }
 
-// shortenText returns the start of a text, and a mark with its full length.
+// shortenText returns the start of a text, followed by a mark with its full length.
 func shortenText(text []byte, room int) []byte {
 	mark := fmt.Sprintf("… (weft cut this text of %d bytes)", len(text))
 	if room < 2*len(mark) {
@@ -195,7 +196,7 @@ func shortenText(text []byte, room int) []byte {
 	return append(text[:n:n], mark...)
 }
 
-// appendDropped adds to an event or an argument how many of its parts were dropped; the last one had the field number last.
+// appendDropped adds the number of dropped parts to an event or an argument; last is the field number of the last one.
 func appendDropped(b []byte, kind partKind, last int, n uint64) []byte {
 	remark := fmt.Sprintf("… (weft left out %d values)", n)
 	switch {

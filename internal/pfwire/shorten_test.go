@@ -73,7 +73,7 @@ func addArg(e *timeline.ArgsEncoder, key string, text []byte) {
 	e.String(text)
 }
 
-// A packet that readers would skip because of its size is shortened: its longest parts, with a remark, and counted.
+// A packet that readers would skip because of its size is counted, and its longest parts are shortened, with a remark.
 func TestLargePackets(t *testing.T) {
 	for name, fill := range large {
 		for _, form := range []PacketForm{PlainPackets, CompactPackets} {
@@ -140,7 +140,7 @@ func TestLargeNames(t *testing.T) {
 	}
 }
 
-// What cannot be shortened is dropped, and other packets are unchanged.
+// Fields that cannot be shortened are dropped, and other packets are unchanged.
 func TestShortenPackets(t *testing.T) {
 	event, mark := wire.BeginMessage(nil, 1)
 	event = append(event, 0x50, 1) // trusted_packet_sequence_id

@@ -11,13 +11,13 @@ import (
 // ErrStateLost means that a packet needs state of its sequence that was lost. Such a packet must be dropped.
 var ErrStateLost = errors.New("the state of the sequence is lost")
 
-// maxSequences limits the sequences with state. A trace has one for each thread that writes.
+// maxSequences limits the number of sequences with state. A trace has one for each thread that writes.
 const maxSequences = 1 << 20
 
-// State is the state after the packets read so far: of every packet sequence, and of the clocks.
+// State is the state of all packet sequences, and of the clocks, after the packets read so far.
 type State struct {
 	Clocks Clocks
-	// Hold is called with changes of the memory used for sequences, in bytes. nil: not called.
+	// Hold is called with changes in the memory used for sequences, in bytes. nil: not called.
 	Hold      func(n int)
 	sequences map[message.SequenceKey]*Sequence
 	latest    *Sequence // nil before the first one
@@ -29,8 +29,8 @@ func NewState() *State {
 }
 
 // Apply updates the state of the packet's sequence: first flags, then defaults, then interned data. It returns the sequence for
-// decoding the payload, nil for a packet without sequence id. After ErrStateLost the packet must be dropped; other errors mean that a
-// part of the packet cannot be parsed.
+// decoding the payload, or nil for a packet without a sequence id. After ErrStateLost the packet must be dropped; other errors
+// mean that a part of the packet cannot be parsed.
 func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	if f.Sequence.ID == 0 {
 		return nil, nil
@@ -69,7 +69,7 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	return seq, nil
 }
 
-// sequence returns the sequence with a key.
+// sequence returns the sequence with the given key.
 func (s *State) sequence(key message.SequenceKey) (*Sequence, error) {
 	if s.latest != nil && s.latest.Key == key {
 		return s.latest, nil
@@ -108,7 +108,8 @@ type Sequence struct {
 	counters map[uint64]*accumulator
 }
 
-// SequenceThread is the thread that writes a sequence, from its last thread descriptor. It survives a reset of the sequence.
+// SequenceThread is the thread that writes a sequence, as given by its last thread descriptor. It survives a reset of the
+// sequence.
 type SequenceThread struct {
 	Known    bool
 	PID      int32
@@ -128,10 +129,10 @@ func (s *Sequence) clear() {
 	*s = Sequence{Key: s.Key, Interned: new(Interned), Thread: s.Thread, clocks: s.clocks, valid: true}
 }
 
-// Valid reports whether the state is complete: the sequence was reset, and nothing was lost since.
+// Valid reports whether the state is complete: the sequence was reset, and nothing has been lost since.
 func (s *Sequence) Valid() bool { return s.valid }
 
-// SetThread sets the thread that writes the sequence, from a thread_descriptor packet or a track descriptor of the sequence.
+// SetThread sets the thread that writes the sequence, from a thread_descriptor packet or a track descriptor on the sequence.
 func (s *Sequence) SetThread(d *message.ThreadDescriptor) {
 	t := &s.Thread
 	t.Known, t.PID, t.TID = true, d.PID(), d.TID()
@@ -169,7 +170,7 @@ func (s *Sequence) AddInt(uuid uint64, delta int64) int64 {
 	return a.whole
 }
 
-// AddDouble is AddInt for counters with floating-point values.
+// AddDouble is like AddInt, but for counters with floating-point values.
 func (s *Sequence) AddDouble(uuid uint64, delta float64) float64 {
 	a := s.accumulator(uuid)
 	a.decimal += delta

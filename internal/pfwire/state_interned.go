@@ -58,7 +58,7 @@ func (t *internedTable) define(iid uint64, text []byte) int {
 		return 0
 	}
 	text = append([]byte{}, text...) // never nil: nil means undefined
-	// An id may be slightly beyond the slice; with one far beyond, a few bytes of input could allocate much memory.
+	// The slice grows for an id slightly beyond its end. If it grew for any id, a few bytes of input could allocate much memory.
 
 	if iid >= n && iid-n < 16+n {
 		grown := make([][]byte, iid+1-n)

@@ -50,7 +50,7 @@ func TestPacketFields(t *testing.T) {
 	}
 }
 
-// Of two track_events in a packet the last one is read; incremental_state_cleared is the old form of flag 1.
+// If a packet has two track_events, the last one is read; incremental_state_cleared is the old form of flag 1.
 func TestPacketFieldsTwice(t *testing.T) {
 	var f message.TracePacket
 	if err := f.Parse([]byte("\x5a\x02\x50\x01\x5a\x02\x50\x02\xc8\x02\x01\x68\x00")); err != nil {
@@ -88,7 +88,7 @@ func TestSequenceStates(t *testing.T) {
 	}
 }
 
-// Sequences of different machines may have the same id.
+// Sequences of different machines can have the same id.
 func TestSequencesOfMachines(t *testing.T) {
 	s := NewState()
 	a, _, _ := applyPacket(t, s, `trusted_packet_sequence_id: 1 sequence_flags: 1`)
@@ -101,7 +101,7 @@ func TestSequencesOfMachines(t *testing.T) {
 	}
 }
 
-// Ids are found however far apart they are, and in whatever order they are defined.
+// Ids are found however far apart they are, regardless of the order of their definitions.
 func TestInternedIDs(t *testing.T) {
 	s := NewState()
 	ids := []uint64{1, 100, 17, 2, 1 << 60, 18, 50, 101, 0xffffffffffffffff}

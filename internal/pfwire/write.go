@@ -20,11 +20,12 @@ import (
 // AttributeVersion is the trace attribute with the version of weft, which identifies packets written by weft.
 const AttributeVersion = "weft.version"
 
-// AttributeStarted is the trace attribute with the time at which the tracing service started tracing. In files it is an event of the
-// service.
+// AttributeStarted is the trace attribute with the time at which the tracing service started tracing. In files, it is a service
+// event.
 const AttributeStarted = "tracing_started_ns"
 
-// DidNotEndKey is the member, true, of the argument weft that repeats weft_did_not_end for people. It is the last member.
+// DidNotEndKey is the last member of the weft argument of a slice that did not end. It is true, and repeats weft_did_not_end for
+// people.
 const DidNotEndKey = "did_not_end"
 
 // Version is the version of weft written into traces, as the attribute weft.version.
@@ -33,11 +34,11 @@ const Version = "0.2.0"
 // Options configure Write, like the Options of package pftrace.
 type Options struct {
 	Compression Codec // NoCodec, Zlib or Zstd
-	Level       int   // of compression: 1 to 9 for zlib, 1 to 22 for zstd; 0: defaultLevel
+	Level       int   // compression level: 1 to 9 for zlib, 1 to 22 for zstd; 0: defaultLevel
 	Packets     PacketForm
 	Samples     SampleForm
 	Workers     int
-	Buffers     *Buffers // memory for reuse by later calls of Write; nil: none
+	Buffers     *Buffers // memory for reuse by later calls to Write; nil: none
 
 	// Unfolded writes every call of a recursion as a slice, however many there are.
 	Unfolded bool
@@ -95,15 +96,15 @@ func choose(what, name string, names ...string) (int, error) {
 	return 0, words.Unknown(what, name, names)
 }
 
-// Write writes a trace as a Perfetto trace. Packets are in time order; equal traces and options give equal bytes. Errors come from
-// dst, from temporary files or from ctx.
+// Write writes a timeline as a Perfetto trace. Packets are in time order; equal traces and options give equal bytes. Errors come
+// from dst, from temporary files or from ctx.
 //
 // All events are on one packet sequence, except that each further machine has its own. The first packets of a sequence define every
 // interned text and describe every track, so that the segments of the timeline can be encoded independently. All versions of
 // Perfetto since v49 read everything except call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and,
 // depending on Options.Samples, call-stack samples (v58), which they skip (perfetto.md 14).
 //
-// Every Write counts what Perfetto cannot represent in the timeline's problem log.
+// Each Write counts data that Perfetto cannot represent; the counts go to the timeline's problem log.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
 	form, buffers := bundleForm{opts.Compression, opts.Level}, opts.Buffers
 	if c := opts.Compression; c != NoCodec && c != Zlib && c != Zstd {
@@ -170,7 +171,7 @@ type writer struct {
 	t   *timeline.Timeline
 	out *bundler
 
-	// The uuid of a track is its TrackID. Lanes, counters of thread time, details and groups have the following uuids.
+	// The uuid of a track is its TrackID. Lanes, thread time counters, details and groups have the following uuids.
 	lanes    map[timeline.TrackLane]uint64
 	streams  map[timeline.TrackID]bool     // the threads whose lane 0 is in lanes, see timeline.FirstLane
 	details  map[timeline.TrackID]*details // by thread, if it has any
@@ -178,8 +179,8 @@ type writer struct {
 	clocks   []uint64                      // by TrackID: the counter of its thread's CPU time; 0: no CPU times
 	lastUUID uint64
 
-	firstClock, lastClock uint64       // of the counters of thread times
-	threadTimes           *threadTimes // nil: they are written as absolute values
+	firstClock, lastClock uint64       // uuids of the thread time counters
+	threadTimes           *threadTimes // nil: thread times are written as absolute values
 	segmentTimes
 	alone       bool // segments are written one after another
 	maxHeldBack int
@@ -192,22 +193,22 @@ type writer struct {
 	iids       []string // texts of categories, by iid-1
 	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
 
-	passing, places []int // scratch of appendFlowSteps
+	passing, places []int // scratch for appendFlowSteps
 
-	machines  []timeline.Machine // other than the trace's own
+	machines  []timeline.Machine // machines other than the trace's own
 	sequence                     // the current one
-	sequences []sequence         // of all machines; nil: there is only one
+	sequences []sequence         // sequences of all machines; nil: there is only one
 	current   int                // index into sequences
 	onMachine []int              // by TrackID: the index of its sequence
 
 	samples  SampleForm
-	tasks    []uint32     // iids of the threads of stack samples, by TrackID; 0: not defined
-	problems *problem.Log // of the current segment
+	tasks    []uint32     // iids of threads in stack samples, by TrackID; 0: not defined
+	problems *problem.Log // problems in the current segment
 
 	weftKey, idKey, scopeKey timeline.KeyID
 }
 
-// newWriter assigns all ids.
+// newWriter returns a writer and assigns all ids.
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
 		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, rows: map[timeline.TrackID]*rows{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
@@ -249,7 +250,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	return w
 }
 
-// findClocks assigns ids to the counters of thread time.
+// findClocks assigns ids to the thread time counters.
 func (w *writer) findClocks() {
 	w.firstClock = w.lastUUID + 1
 	for id := range timeline.TrackID(w.t.TrackCount()) {
@@ -266,7 +267,7 @@ func (w *writer) findClocks() {
 	w.lastClock = w.lastUUID
 }
 
-// threadOf returns the thread that a track is, or that is its parent, as for lanes read from a Perfetto trace; 0 if there is none.
+// threadOf returns the track or its parent, as for lanes read from a Perfetto trace, if one is a thread; otherwise 0.
 func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
 	for _, id := range [...]timeline.TrackID{id, w.t.TrackParent(id)} {
 		if w.t.TrackKind(id) == timeline.ThreadTrack {
@@ -284,7 +285,8 @@ func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
 	return w.lanes[timeline.TrackLane{Track: id, Lane: lane}]
 }
 
-// plain and needsState are the sequence id and flags of event packets of the trace's own machine, in the two forms needed.
+// plain and needsState are the encoded sequence ids of event packets on the trace's own machine, without and with the flag for
+// packets that need incremental state.
 var (
 	plain      = wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1)
 	needsState = append(wire.AppendUint(nil, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState), plain...)
@@ -309,8 +311,8 @@ func (w *writer) item(it *timeline.Item) error {
 	return w.event(it, schema.TracePacket_TrackEvent)
 }
 
-// event writes an item in the given payload field. The order of fields reduces the compressed size by a tenth: fields that are equal in
-// many packets come first, thread time and time, which differ, last (docs/performance.md, "Size").
+// event writes an item in the given payload field. The order of fields reduces the compressed size by a tenth: fields that are
+// equal in many packets come first; thread time and time, which differ, come last (docs/performance.md, "Size").
 func (w *writer) event(it *timeline.Item, payload int) error {
 	if w.onMachine != nil {
 		w.switchTo(it.Track)
@@ -339,7 +341,7 @@ func (w *writer) event(it *timeline.Item, payload int) error {
 		b = w.appendThreadTime(b, it.Track, at, event-1-packet)
 	}
 	b = wire.EndMessage(b, event)
-	if timed && !counted { // Perfetto would show a CPU time of 0 for an instant; it does not read idle threads
+	if timed && !counted { // Perfetto would show a CPU time of 0 for an instant, and does not read idle events
 		b = w.appendHiddenThreadTime(b, it.Track, at)
 	}
 	if it.DidNotEnd {
@@ -389,12 +391,12 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte 
 	return b
 }
 
-// ends reports whether a flow ends at its slice. A backwards arrow ends at the other slice, which comes first; readers that know the
-// times recognize it.
+// ends reports whether a flow ends at its slice. A backwards arrow ends at the other slice, which comes first; readers recognize
+// it by the times.
 func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
 
-// appendFlowSteps appends the order and times at which flows pass their slice, unless they are what readers assume: at its start, first
-// the flows that end there, then the others, each in the order of ids.
+// appendFlowSteps appends the order and times at which flows pass their slice, unless they are the ones that readers assume: at
+// its start, first the flows that end there, then the others, each in the order of their id fields.
 func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 	if len(flows) == 0 || len(flows) == 1 && flows[0].After == 0 {
 		return b
@@ -438,7 +440,7 @@ var eventTypes = [...]uint64{
 	timeline.ItemInstant: schema.TrackEvent_TypeInstant,
 }
 
-// appendTexts appends name and categories, except to ends, on which Perfetto treats them as a filter.
+// appendTexts appends the name and categories, except for ends, where Perfetto treats them as a filter.
 func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	if it.Kind == timeline.ItemEnd {
 		return b
@@ -457,8 +459,9 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
-// appendArgs appends the arguments of an event and adds to the dictionary weft, which the reader may have created: id and scope of an
-// asynchronous track, and did_not_end for a slice that did not end, unless the input has it.
+// appendArgs appends the arguments of an event and adds members to the weft dictionary, which the reader may have created: the id
+// and scope of an asynchronous track, the levels of a recursion, and did_not_end for a slice that did not end, unless the input
+// has it.
 func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
 	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)
@@ -489,7 +492,7 @@ func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	return append(wire.EndMessage(b, dict), after...)
 }
 
-// splitAtWeft returns the annotation named weft, nil if there is none, and the arguments before and after it.
+// splitAtWeft returns the annotation named weft, or nil, and the arguments before and after it.
 func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations {
@@ -504,7 +507,7 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	return args, nil, nil
 }
 
-// saysDidNotEnd reports whether an input's dictionary weft has DidNotEndKey, as in traces of earlier versions of weft.
+// saysDidNotEnd reports whether the input's weft dictionary contains DidNotEndKey, as in traces from earlier versions of weft.
 func (w *writer) saysDidNotEnd(weft []byte) bool {
 	var dict, entry message.Annotation
 	dict.Parse(weft)

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The id of an asynchronous track is in the only dictionary weft of its events, whatever else is in there.
+// The id of an asynchronous track is in the only weft dictionary of its events, whatever else that contains.
 func TestAsyncIDAmongArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		encode func(e *timeline.ArgsEncoder)
@@ -59,7 +59,7 @@ func dictionaryAmongOthers(e *timeline.ArgsEncoder) {
 	e.Int(2)
 }
 
-// argumentNames returns the names of the arguments of a trace's events, with members in braces.
+// argumentNames returns the argument names of a trace's events, with members in braces.
 func argumentNames(t *testing.T, encoded []byte) (names string) {
 	t.Helper()
 	var trace protos.Trace

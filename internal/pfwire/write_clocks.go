@@ -16,7 +16,7 @@ const (
 	linuxMonotonicClockDomain = "LINUX_CLOCK_MONOTONIC"
 )
 
-// traceClocks returns the clock of the times, if the input identifies it.
+// traceClocks returns the clock of the trace, if the input identifies it, and the readings of all clocks.
 func (w *writer) traceClocks() timeline.Clocks {
 	c := w.t.Clocks()
 	if c.Trace != 0 {
@@ -30,9 +30,9 @@ func (w *writer) traceClocks() timeline.Clocks {
 	return c
 }
 
-// snapshot returns the readings for the output's clock snapshot, none if there is to be no snapshot, and the clock of the trace if it
-// must be named. Perfetto's default trace time is BOOTTIME; if the input has no reading of it, it is assumed to equal the clock of
-// the input.
+// snapshot returns the readings for the output's clock snapshot, none if it needs no snapshot, and the clock of the trace if it
+// must be named. Perfetto's default trace time is BOOTTIME; without a reading in the input, BOOTTIME is assumed to equal the
+// input's clock.
 func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.Clock) {
 	c := w.traceClocks()
 	if c.Trace == 0 {
@@ -59,7 +59,7 @@ func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.
 	return c.Readings, 0
 }
 
-// withBoottime returns a copy of readings with another time of BOOTTIME.
+// withBoottime returns a copy of readings with a different time for BOOTTIME.
 func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timeline.ClockReading {
 	readings = slices.Clone(readings)
 	for i := range readings {
@@ -92,7 +92,7 @@ func (w *writer) clockSnapshot() error {
 	return w.out.packetDone()
 }
 
-// appendDate appends a computed reading of the wall clock for the reading of the trace's clock.
+// appendDate appends a wall clock reading that is computed from date, for the reading of the trace's clock.
 func appendDate(b []byte, c *timeline.Clocks, trace timeline.Clock, date *timeline.Anchor) []byte {
 	at, ok := c.Reading(trace)
 	if date == nil || !ok || at-date.At < -date.Wall || at-date.At > math.MaxInt64-date.Wall {

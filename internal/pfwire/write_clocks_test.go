@@ -50,7 +50,7 @@ func TestClockSnapshot(t *testing.T) {
 	}
 }
 
-// A trace has the version of the weft that wrote it, once.
+// A trace contains the version of the weft that wrote it exactly once.
 func TestVersionIsWrittenOnce(t *testing.T) {
 	trace := write(t, build(t, "I 1/1 a 7", func(b *timeline.Builder) { b.SetOwnAttribute(timeline.Attribute{Key: AttributeVersion, Text: "0.0.1"}) }), Options{})
 	for _, p := range decode(t, trace).Packet {

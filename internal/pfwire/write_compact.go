@@ -12,12 +12,12 @@ import (
 type PacketForm uint8
 
 const (
-	// PlainPackets have their time in nanoseconds and their track. A program that reads a trace packet by packet needs only
-	// interned data in addition.
+	// PlainPackets contain their time in nanoseconds and their track. A program that reads a trace packet by packet needs
+	// nothing else except interned data.
 	PlainPackets PacketForm = iota
-	// CompactPackets have the time since the previous packet and the thread time since the previous one, in microseconds if all
-	// times are whole ones, and omit the track with most events. The compressed trace is smaller by a third, without arguments by
-	// half. Chrome writes its traces in this form.
+	// CompactPackets contain the differences from the previous time and thread time, in microseconds if all times are whole
+	// microseconds, and omit the track with the most events. The compressed trace is smaller by a third, or by half if it has no
+	// arguments. Chrome writes its traces in this form.
 	CompactPackets
 )
 
@@ -27,9 +27,9 @@ const deltaClock = firstSequenceClock
 // compact is the state of the compact form. The zero compact writes plain packets.
 type compact struct {
 	on         bool
-	clock      timeline.Clock // of the trace
-	unit       timeline.Nanos // of times
-	threadUnit timeline.Nanos // of thread times
+	clock      timeline.Clock // clock of the trace
+	unit       timeline.Nanos // unit of times
+	threadUnit timeline.Nanos // unit of thread times
 	track      uint64         // uuid of the default track; 0: none
 	threadTime uint64         // default counter of thread times; 0: none
 	last       timeline.Nanos // time of the last packet
@@ -88,8 +88,8 @@ func (w *writer) setClocks(segment int) {
 	}
 }
 
-// advanceClocks sets the clocks of all sequences to the time before the next segment, by packets with only a time. Segments can then be
-// encoded independently, without clock snapshots, each of which viewers would show.
+// advanceClocks sets the clocks of all sequences to the time before the next segment, with packets that have only a time.
+// Segments can then be encoded independently, without clock snapshots, each of which viewers would show.
 func (w *writer) advanceClocks(segment int) error {
 	if !w.compact.on || segment == w.t.SegmentCount() {
 		return nil

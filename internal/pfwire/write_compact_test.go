@@ -70,7 +70,7 @@ func TestCompactPackets(t *testing.T) {
 		}
 		if e := p.GetTrackEvent(); e != nil {
 			times := e.GetExtraCounterValues()
-			if p.WeftThreadTime != nil { // of an instant, in nanoseconds
+			if p.WeftThreadTime != nil { // the thread time of an instant, in nanoseconds
 				times = append(times, p.GetWeftThreadTime())
 			}
 			got = append(got, event{p.GetTimestamp(), e.GetTrackUuid(), times, len(e.GetExtraCounterTrackUuids()), completeText(e)})

@@ -43,7 +43,7 @@ func eventTexts(trace *pb.Trace) (texts []string) {
 	return texts
 }
 
-// Which slices are complete events, and which have a BEGIN and an END event (perfetto.md 6.6).
+// Some slices become complete events, the others a BEGIN and an END event (perfetto.md 6.6).
 func TestCompleteEvents(t *testing.T) {
 	cpu := timeline.NewCPUTime
 	slice := timeline.Event{Kind: timeline.Slice, TS: 5_000, Dur: 3000}
@@ -144,7 +144,7 @@ func TestCompleteEventsAcrossSegments(t *testing.T) {
 	}
 }
 
-// nested returns a timeline of events, which are numbered and named.
+// nested returns a nested timeline of the events, which it numbers and names.
 func nested(t *testing.T, b *timeline.Builder, events []timeline.Event) *timeline.Timeline {
 	t.Helper()
 	for i := range events {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestDetails: tracks with details of a thread are below one track of the thread, in one order, whatever the order in which they were
-// created (perfetto.md 5.5).
+// TestDetails: tracks with details of a thread are below one track of the thread, in an order that does not depend on their
+// creation (perfetto.md 5.5).
 func TestDetails(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{})
 	process := b.Process(timeline.ProcessKey{Num: 1})

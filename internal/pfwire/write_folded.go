@@ -9,20 +9,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLevels is the most levels of a recursion that are drawn one by one (perfetto.md 6.7).
+// maxLevels is the maximum number of levels of a recursion that are drawn one by one (perfetto.md 6.7).
 const maxLevels = 40
 
-// LevelsKey is the member of the argument weft with the number of calls that a slice shows.
+// LevelsKey is the member of the weft argument with the number of calls that a slice shows.
 const LevelsKey = "levels"
 
-// folding is a call that waits for its first inner call, and the number of equal levels. The item is a copy.
+// folding is a call that waits for its first inner call, and the number of equal levels so far.
 type folding struct {
 	call   timeline.Item
-	texts  []byte // of the item
+	texts  []byte // copies of the texts in call
 	levels int    // 0: no call is waiting
 }
 
-// findCalls determines the categories of calls.
+// findCalls determines which categories are for calls.
 func (w *writer) findCalls() {
 	w.calls = make([]bool, w.t.CategoryCount()+1)
 	for id := range w.calls[1:] {
@@ -30,7 +30,7 @@ func (w *writer) findCalls() {
 	}
 }
 
-// canFold reports whether an item may be a call of a recursion: a complete event with nothing but arguments.
+// canFold reports whether an item can be a call in a recursion: a complete event with no more than arguments.
 func (w *writer) canFold(it *timeline.Item) bool {
 	return it.Kind == timeline.ItemBegin && int(it.CategoryID) < len(w.calls) && w.calls[it.CategoryID] &&
 		len(it.Flows) == 0 && it.Callstack == 0 && it.ThreadTime == (timeline.CPUTime{}) && w.isComplete(it)
@@ -45,7 +45,7 @@ func (f *folding) hold(it *timeline.Item) {
 }
 
 // isLevel reports whether an item is the waiting call again, one level deeper: levels differ in their times if anything happened
-// between them, and in their arguments if anything was sampled in them.
+// between them, and in their arguments if samples were taken in them.
 func (f *folding) isLevel(it *timeline.Item) bool {
 	c := &f.call
 	return f.levels > 0 && it.Kind == c.Kind && it.TS == c.TS && it.Dur == c.Dur && it.Track == c.Track && it.NameID == c.NameID &&
@@ -91,7 +91,8 @@ func (w *writer) drawFolded(levels int) error {
 // Folded counts the calls of a recursion after the slice that viewers show for it, on one sequence.
 type Folded struct{ pending uint64 }
 
-// Follow adds the next track event. It reports whether the event is a folded call if some are pending, and none otherwise.
+// Follow adds the next track event. It returns false if the event is not a folded call while some are pending, or is one
+// while none are.
 func (f *Folded) Follow(p *message.TracePacket) bool {
 	ok := p.Folded == (f.pending > 0)
 	switch {

@@ -8,10 +8,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// minGrouped is the least number of rows of a process, thread or group to show in groups. Fewer are clear without groups.
+// minGrouped is the minimum number of rows of a process, thread or group to show in groups. Fewer are clear without groups.
 const minGrouped = 8
 
-// rows are the tracks below a process or thread as viewers show them, with equal names as one row, and their groups.
+// rows holds the tracks below a process or thread as viewers show them, one row for each name, and their groups.
 type rows struct {
 	names  map[string]bool
 	byName map[timeline.Place]*group // by Group and Within
@@ -23,9 +23,9 @@ type rows struct {
 type group struct {
 	name  string
 	uuid  uint64           // 0: it is not written, and its contents move up
-	outer *group           // of a subgroup
-	names map[string]int32 // rows including rows of subgroups, with the ranks of their places; after order, with their ranks in the group
-	rank  int32            // of a subgroup in its group
+	outer *group           // the group that contains a subgroup
+	names map[string]int32 // ranks of rows, including rows of subgroups: in their places or, after order, in the group
+	rank  int32            // rank of a subgroup in its group
 }
 
 // findGroups collects the rows below processes and threads and assigns ids to their groups.
@@ -55,7 +55,7 @@ func (w *writer) findGroups() {
 	}
 }
 
-// isGrouped reports whether a track may be in a group: a track for slices directly below a process or thread.
+// isGrouped reports whether a track can be in a group: a track for slices directly below a process or thread.
 func (w *writer) isGrouped(id, parent timeline.TrackID) bool {
 	switch w.t.TrackKind(parent) {
 	case timeline.ProcessTrack, timeline.ThreadTrack:
@@ -65,7 +65,7 @@ func (w *writer) isGrouped(id, parent timeline.TrackID) bool {
 	return false
 }
 
-// group returns the innermost group of a place, nil if there is none. If create is set, it creates missing ones.
+// group returns the innermost group of a place, or nil. If create is set, it creates missing groups.
 func (r *rows) group(place timeline.Place, create bool) *group {
 	if place.Group == "" {
 		return nil
@@ -84,8 +84,8 @@ func (r *rows) group(place timeline.Place, create bool) *group {
 	return g
 }
 
-// chooseGroups selects the groups to write: those with several rows but not all of them, if there are many. It depends only on what a
-// file preserves, so that a trace that is read back is written with the same groups.
+// chooseGroups selects the groups to write: those with several rows but not all of them, if there are many. It depends only on
+// data that files preserve, so that a trace that is read back is written with the same groups.
 func (w *writer) chooseGroups(r *rows) {
 	r.groups = slices.DeleteFunc(r.groups, func(g *group) bool {
 		all := len(r.names)
@@ -110,7 +110,7 @@ func (w *writer) chooseGroups(r *rows) {
 	}
 }
 
-// order ranks what is directly below a group: its subgroups, and the rows in none of them.
+// order ranks the direct children of a group: its subgroups, and the rows outside them.
 func (g *group) order(parts []*group) {
 	type ranked struct {
 		rank int32

@@ -53,7 +53,7 @@ func (w *writer) begin() error {
 	return w.rootOrder()
 }
 
-// sequenceStart writes the packet that enables interning, and the defaults of samples if there may be any.
+// sequenceStart writes the packet that enables interning, and the sample defaults if there can be samples.
 func (w *writer) sequenceStart() error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, w.plain...)
@@ -137,8 +137,7 @@ func (in *internWriter) text(field int, iid uint64, text []byte) error {
 	return in.done(wire.EndMessage(b, mark))
 }
 
-// internTexts defines names, argument names, values and categories. A category text of the input is a list, whose elements are
-// categories.
+// internTexts defines names, argument names, values and categories. A category text in the input is a list of categories.
 func (w *writer) internTexts(in *internWriter) error {
 	for _, table := range []struct {
 		field, count int
@@ -195,8 +194,8 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 	}
 }
 
-// internStacks defines frames and call stacks. Perfetto distinguishes frames by name, file and line, native frames by name and address,
-// and ignores columns, which only weft reads (perfetto.md 10).
+// internStacks defines frames and call stacks. Perfetto distinguishes frames by name, file and line, but native ones by name and
+// address, and ignores columns, which only weft reads (perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}
 	define := func(field int, ids map[string]uint64, text string) (uint64, error) {
@@ -256,7 +255,7 @@ func (w *writer) internStacks(in *internWriter) error {
 	return nil
 }
 
-// usedFrames returns which frames are in call stacks of the main sequence, by FrameID.
+// usedFrames reports, by FrameID, which frames are in call stacks of the main sequence.
 func (w *writer) usedFrames() []bool {
 	used := make([]bool, w.t.FrameCount()+1)
 	var frames []timeline.FrameID
@@ -272,7 +271,7 @@ func (w *writer) usedFrames() []bool {
 	return used
 }
 
-// appendPosition appends line and column of a frame.
+// appendPosition appends the line and column of a frame.
 func appendPosition(b []byte, f *timeline.Frame) []byte {
 	if f.Line > 0 {
 		b = wire.AppendUint(b, schema.Frame_LineNumber, uint64(f.Line))
@@ -309,12 +308,12 @@ func (w *writer) rootOrder() error {
 	return w.out.packetDone()
 }
 
-// attributes writes the facts about the trace as attributes, which Perfetto reads since v55.
+// attributes writes the facts about the trace as attributes, which Perfetto v55 and later read.
 func (w *writer) attributes() error {
 	all := []timeline.Attribute{{Key: AttributeVersion, Text: Version}}
 	for _, a := range w.t.Attributes() {
 		switch {
-		case a.Key == AttributeVersion: // of the version that wrote the input
+		case a.Key == AttributeVersion: // the version that wrote the input
 		case a.Key == AttributeStarted && a.IsInt && a.Int >= 0:
 			if err := w.started(a.Int); err != nil {
 				return err

@@ -10,7 +10,7 @@ import (
 // separate trace: it separates clocks, interned texts, tracks and flows (perfetto.md 5.9). So each of these sequences defines all
 // texts. Their times need no clock snapshot: by default, all machines share BOOTTIME.
 
-// sequence is a packet sequence of events, and the fields that identify its packets.
+// sequence is a packet sequence for events, with the encoded fields that identify its packets.
 type sequence struct {
 	machineID         []byte // empty for the machine of the trace itself
 	plain, needsState []byte // see the variables with these names
@@ -68,7 +68,7 @@ func (w *writer) eachSequence(do func() error) error {
 	return nil
 }
 
-// startSequences writes the starts of the sequences. The trace's own must be first: Perfetto would use the first one as the trace's.
+// startSequences writes the start of each sequence. The trace's own must be first: Perfetto treats the first sequence as such.
 func (w *writer) startSequences() error {
 	return w.eachSequence(func() error {
 		if w.current == 0 {
@@ -90,7 +90,7 @@ func (w *writer) writtenByWeft() error {
 	return w.out.packetDone()
 }
 
-// systemInfo names the machine of the sequence.
+// systemInfo writes the name of the sequence's machine.
 func (w *writer) systemInfo() error {
 	if w.machine.Name == "" {
 		return nil

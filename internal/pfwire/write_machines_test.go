@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Snapshots of further machines have the clock of the file: otherwise Perfetto v58 uses the machine's BOOTTIME as the clock of the whole
-// trace.
+// Snapshots of further machines contain the clock of the file: otherwise Perfetto v58 uses the machine's BOOTTIME as the clock of
+// the whole trace.
 func TestMachinesLeaveTheClockAlone(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
 	for machine, text := range []string{"I 1/1 a 7\nS 1/2 1 8 stack=main", "I 1/1 b 8\nS 1/2 1 9 stack=main", "I 1/1 c 9"} {

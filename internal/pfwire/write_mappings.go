@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// internMappings defines the binaries of used frames, with the timeline's ids.
+// internMappings defines the binaries of used frames, under the timeline's ids.
 func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
 	used := make([]bool, w.t.MappingCount()+1)
 	for id := 1; id < len(usedFrames); id++ {
@@ -68,7 +68,7 @@ func (w *writer) appendPlace(b []byte, f *timeline.Frame) []byte {
 	return wire.AppendUint(b, schema.Frame_RelPC, f.Address)
 }
 
-// frameSource is the source file of a frame; "" if it is the binary, which the mapping has.
+// frameSource returns the source file of a frame, or "" if it is the binary, which the mapping contains.
 func (w *writer) frameSource(f *timeline.Frame) string {
 	if f.Mapping != 0 && f.File == w.t.Mapping(f.Mapping).Path {
 		return ""

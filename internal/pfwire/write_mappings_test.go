@@ -11,7 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Frames of native code have their binary as mapping, with its build id, and their address. Binaries that no stack uses are not written.
+// Frames in native code have an address, and their binary, with its build id, as the mapping. Binaries that no stack uses are not
+// written.
 func TestMappings(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
 	unused := b.Mapping(timeline.Mapping{Path: "/lib/unused.so"})

@@ -13,14 +13,14 @@ import (
 type SampleForm uint8
 
 const (
-	// StackSamples writes a StackSample packet for each sample, with its exact time, weight, counter and processor. Perfetto reads
-	// them since v58; earlier versions skip them silently.
+	// StackSamples writes a StackSample packet for each sample, with its exact time, weight, counter and processor. Perfetto v58
+	// and later read them; earlier versions skip them silently.
 	StackSamples SampleForm = iota
 	// NoSamples omits samples.
 	NoSamples
 )
 
-// internTasks defines the threads of samples, by the numbers in w.tasks.
+// internTasks defines the threads of samples, under their numbers in w.tasks.
 func (w *writer) internTasks(in *internWriter) error {
 	for id, iid := range w.tasks {
 		if iid == 0 || w.onMachine != nil && w.onMachine[id] != w.current {
@@ -38,7 +38,7 @@ func (w *writer) internTasks(in *internWriter) error {
 	return nil
 }
 
-// numberTasks numbers the threads that may have samples. The messages have 32 bits for the ids of process and thread.
+// numberTasks numbers the threads that can have samples. Sample messages have 32 bits each for process and thread ids.
 func numberTasks(t *timeline.Timeline) []uint32 {
 	tasks := make([]uint32, t.TrackCount())
 	next := uint32(0)
@@ -89,7 +89,7 @@ func (w *writer) sample(it *timeline.Item) error {
 	return w.out.packetDone()
 }
 
-// sampleWeight returns the nearest integer of at least 0 to a weight; exact is false if it differs from the weight.
+// sampleWeight returns the nonnegative integer nearest to a weight; exact is false if it differs from the weight.
 func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
 	if n.IsInt() {
 		return uint64(max(n.Int(), 0)), n.Int() >= 0
@@ -104,7 +104,7 @@ func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
 	return uint64(math.Round(f)), f == math.Trunc(f)
 }
 
-// appendSampleCounter appends the descriptor of what samples' weights count.
+// appendSampleCounter appends the descriptor of the counter whose value is a sample's weight.
 func appendSampleCounter(b []byte, field int, name []byte) []byte {
 	b, counter := wire.BeginMessage(b, field)
 	b = wire.AppendBytes(b, schema.StackSampleCounterDescriptor_Name, name)

@@ -45,8 +45,8 @@ func TestSampleDefaults(t *testing.T) {
 	}
 }
 
-// The file of a frame has no line: viewers append it. The column has a field that only weft reads, so that functions at two columns of a
-// line share everything else.
+// The file of a frame has no line: viewers append it. The column is in a field that only weft reads, so that functions at two
+// columns of a line share everything else.
 func TestFramePosition(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})
@@ -101,7 +101,7 @@ func TestIdleSamples(t *testing.T) {
 	}
 }
 
-// Properties of samples that Perfetto cannot represent are counted, with their position.
+// Sample properties that Perfetto cannot represent are counted, with their position.
 func TestSampleProblems(t *testing.T) {
 	const samples = `
 S 1/1 1 10 stack=main

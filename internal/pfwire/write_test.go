@@ -29,7 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write the expected packets of the cases in testdata/write")
 
-// build makes a resolved timeline from its text form (package testkit). prepare, if not nil, is called before the events are added.
+// build returns a resolved timeline from its text form (package testkit). prepare, if not nil, is called before the events are
+// added.
 func build(t testing.TB, text string, prepare func(*timeline.Builder)) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
@@ -98,8 +99,8 @@ func decode(t testing.TB, trace []byte) *protos.Trace {
 	}
 }
 
-// TestPackets compares the packets of the timelines in testdata/write with the expected ones, read with the generated structs. A file is
-// named after what it shows.
+// TestPackets compares the packets of the timelines in testdata/write with the expected ones, read with the generated structs. A
+// file is named after the feature that it shows.
 func TestPackets(t *testing.T) {
 	paths, err := filepath.Glob("testdata/write/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -208,7 +209,7 @@ func bundleSizes(t *testing.T, trace []byte) (packed, unpacked []int) {
 	}
 }
 
-// addText adds an instant with a text as argument.
+// addText adds an instant with a text argument.
 func addText(t testing.TB, b *timeline.Builder, ts timeline.Nanos, text []byte) {
 	t.Helper()
 	e := b.Args()
@@ -340,8 +341,8 @@ func TestWriteUnknownCodec(t *testing.T) {
 	}
 }
 
-// Perfetto shows the thread described on a sequence for all events of the sequence that are on no thread: no sequence of weft with events
-// describes one, neither in written nor in appended packets.
+// Perfetto shows the thread that a sequence describes for all events on the sequence that are on no thread. So sequences by weft
+// that have events describe no thread, in written or in appended packets.
 func TestSequencesHaveNoThread(t *testing.T) {
 	tl := build(t, "X 1/2 a 0 10\nX 1/3 b 5 10\nB 1/id:7 n 0\nE 1/id:7 n 4\n", nil)
 	for _, form := range []PacketForm{PlainPackets, CompactPackets} {
@@ -373,7 +374,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 	noThreads(t, out.Bytes())
 }
 
-// noThreads checks that no sequence has events and a thread. A thread described before the sequence starts does not count.
+// noThreads checks that no sequence has both events and a thread. A thread described before the sequence starts does not count.
 func noThreads(t *testing.T, trace []byte) {
 	t.Helper()
 	started, threaded, threads, events := map[uint32]bool{}, map[uint32]bool{}, 0, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// threadTimes is the state passed on from segment to segment: the counters of thread time are incremental, so the first value of a
-// thread in a segment depends on the last one before.
+// threadTimes is the state passed on from segment to segment: thread time counters are incremental, so the first value of a
+// thread in a segment depends on the last value before it.
 //
 // A segment that is written concurrently holds its packets back until its turn, without the first value of each thread, which is then
 // inserted. It passes on its state before compressing its packets, so that segments wait for each other only briefly.
@@ -18,12 +18,12 @@ type threadTimes struct {
 	turn []chan struct{} // by segment: closed at its turn
 }
 
-// segmentTimes are the thread times of the current segment.
+// segmentTimes holds the thread times of the current segment.
 type segmentTimes struct {
 	segment int
 	times   []segmentTime // by counter
 	seen    []int         // the counters with a value
-	missing []missingTime // in the order of packets
+	missing []missingTime // in packet order
 	wait    func() error  // blocks until the segment's turn
 	ready   bool          // it is the segment's turn
 }
@@ -36,7 +36,7 @@ type segmentTime struct {
 
 // missingTime is a value to be inserted in a packet: the first one of its counter in the segment.
 type missingTime struct {
-	packet  int // its offset in the packets held back
+	packet  int // its offset in the held-back packets
 	event   int // the offset of its event's length field from the first field of the packet
 	counter int
 	value   int64
@@ -77,8 +77,8 @@ func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
 	}
 }
 
-// appendThreadTime appends the thread time of a slice as a value of its thread's counter: the difference to the previous value if the
-// counter is incremental. event is as in missingTime.
+// appendThreadTime appends the thread time of a slice as a value of its thread's counter: the difference from the previous value
+// if the counter is incremental. event is as in missingTime.
 func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos, event int) []byte {
 	clock := w.clocks[track]
 	if clock == 0 {
@@ -107,8 +107,8 @@ func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.
 	return wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, value-before)
 }
 
-// appendHiddenThreadTime appends the thread time of an event to its packet in a form that viewers ignore: the difference to its
-// thread's counter, if that has a value in the segment.
+// appendHiddenThreadTime appends the thread time of an event to its packet in a form that viewers ignore: as the difference from
+// its thread's counter if that has a value in the segment, otherwise as an absolute value.
 func (w *writer) appendHiddenThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos) []byte {
 	if clock := w.clocks[track]; clock != 0 && w.threadTimes != nil {
 		if last := &w.times[clock-w.firstClock]; last.seen {
@@ -168,7 +168,7 @@ func appendWithThreadTime(b, packet []byte, event int, value int64) []byte {
 	return wire.EndMessage(append(wire.EndMessage(b, inner), body[end:]...), outer)
 }
 
-// endThreadTimes passes the segment's values on to the next one, and releases remaining packets.
+// endThreadTimes passes the segment's values on to the next one, and releases the remaining packets.
 func (w *writer) endThreadTimes() error {
 	t := w.threadTimes
 	if t == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// threadTimesOf returns the thread times of slices in a trace as Perfetto reads them, by counter.
+// threadTimesOf returns the thread times of the slices in a trace, as Perfetto reads them, by counter.
 func threadTimesOf(t *testing.T, trace *pb.Trace) (times map[uint64][]int64, incremental bool) {
 	t.Helper()
 	times = map[uint64][]int64{}
@@ -40,7 +40,8 @@ func threadTimesOf(t *testing.T, trace *pb.Trace) (times map[uint64][]int64, inc
 	return times, incremental
 }
 
-// threadTimeTrace has three segments with slices of two threads, one of which is inactive for a segment, and a third thread in the last one.
+// threadTimeTrace returns three segments with slices on two threads, one of which is inactive for a segment, and on a third
+// thread in the last segment.
 func threadTimeTrace(t *testing.T, first timeline.Nanos) (tl *timeline.Timeline, want [][]int64) {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -55,7 +56,7 @@ func threadTimeTrace(t *testing.T, first timeline.Nanos) (tl *timeline.Timeline,
 		case i > n/3 && i < 2*n/3:
 			thread = 0
 		}
-		at := first + timeline.Nanos(i*i%1000_003)*1000 // not monotonic: inputs may have any times
+		at := first + timeline.Nanos(i*i%1000_003)*1000 // not monotonic: inputs can contain any times
 		ev := timeline.Event{
 			Kind: timeline.Slice, Track: b.Thread(process, timeline.ThreadKey{Num: int64(10 + thread)}), TS: timeline.Nanos(i) * 1000, Event: uint32(i), Name: []byte("event"),
 			Dur: 500, ThreadTS: timeline.NewCPUTime(at), ThreadDur: timeline.NewCPUTime(1000),
@@ -133,7 +134,7 @@ func sameThreadTimes(t *testing.T, got map[uint64][]int64, want [][]int64) {
 	}
 }
 
-// A cancelled write ends although segments wait for each other.
+// A canceled write ends even though segments wait for each other.
 func TestInterruptedSegments(t *testing.T) {
 	tl, _ := threadTimeTrace(t, 0)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// tracks describes all tracks with events, including their lanes and counters of thread time.
+// tracks describes all tracks with events, including their lanes and thread time counters.
 func (w *writer) tracks() error {
 	for id := range timeline.TrackID(w.t.TrackCount()) {
 		tr := w.t.Track(id)
@@ -48,7 +48,7 @@ func (w *writer) tracks() error {
 // threads by name, across the whole trace; below the details they use ranks.
 type details struct {
 	uuid   uint64
-	ranked map[string]int32 // by name of the track
+	ranked map[string]int32 // by track name
 }
 
 // detailsSpec describes a details track.
@@ -69,7 +69,7 @@ func (d *details) rank(spec *timeline.TrackSpec) int32 {
 	return rank
 }
 
-// findDetails assigns ids to the details of threads.
+// findDetails assigns ids to the details tracks of threads.
 func (w *writer) findDetails() {
 	for id := range timeline.TrackID(w.t.TrackCount()) {
 		thread := w.t.TrackParent(id)
@@ -83,8 +83,8 @@ func (w *writer) findDetails() {
 	}
 }
 
-// describeLane writes the descriptor of a lane: below a thread or process a child named "Overlapping slices" or, for a stream, like the
-// thread; for other tracks a sibling with the same name.
+// describeLane writes the descriptor of a lane. For a thread or process, it is a child named "Overlapping slices" or, for a
+// stream, like the thread; for other tracks, it is a sibling with the same name.
 func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) error {
 	uuid := w.track(tr.ID, lane)
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
@@ -104,8 +104,8 @@ func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) er
 	return w.describe(&sibling, uuid, parent, tr.Name)
 }
 
-// describe writes a track descriptor. Descriptors of threads are on no sequence: Perfetto would show a thread described on the sequence
-// of the events for all events that are on no thread (perfetto.md 5.7).
+// describe writes a track descriptor. Thread descriptors are on no sequence: if the sequence of the events described a thread,
+// Perfetto would show it for all events that are on no thread (perfetto.md 5.7).
 func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	if tr.Kind != timeline.ThreadTrack {
@@ -213,9 +213,10 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 	return b
 }
 
-// appendMark appends what only weft uses of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own tracks are"),
-// the number of a lane, the input's id if the output's is assigned, the facts of a thread, the id space of a track below the root, and
-// the offset of a process from its recording. main is true for the main process of a browser.
+// appendMark appends the track properties that only weft uses: its role, see timeline.Role (docs/formats/perfetto.md, "What
+// weft's own tracks are"), the number of a lane, the input's id if the output's is assigned, the facts about a thread, the id
+// space of a track below the root, and the offset of a process from its recording. main is true for the main process of a
+// browser.
 func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte {
 	role, subject, lane := timeline.NoRole, "", uint32(0)
 	switch {
@@ -299,7 +300,7 @@ func describeForPeople(tr *timeline.Track) string {
 	return strings.Join(parts, ". ")
 }
 
-// describeClock writes the descriptor of the counter with a thread's CPU time. It has no name: Perfetto accepts only the name
+// describeClock writes the descriptor of a thread's CPU time counter. It has no name: Perfetto accepts only the name
 // thread_time for thread time.
 func (w *writer) describeClock(uuid, thread uint64) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)

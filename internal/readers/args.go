@@ -14,10 +14,10 @@ type ArgReader struct {
 	Enc *timeline.ArgsEncoder
 	// MaxDepth is the number of levels that are encoded as structure; deeper values are kept as text.
 	MaxDepth int
-	// BigInts and TooDeep count since Reset: integers of more than 64 bits, and values below the last level.
+	// BigInts and TooDeep count, since Reset, integers of more than 64 bits and values below the last level.
 	BigInts, TooDeep int
 
-	keys jsonscan.KeyCache // of members, with their ids in the timeline
+	keys jsonscan.KeyCache // keys of members, with their ids in the timeline
 }
 
 // Reset starts the arguments of another event.
@@ -26,7 +26,7 @@ func (a *ArgReader) Reset() {
 	a.BigInts, a.TooDeep = 0, 0
 }
 
-// Count counts the problems of the arguments. detail locates duplicate keys.
+// Count counts the problems with the arguments. detail locates duplicate keys.
 func (a *ArgReader) Count(log *problem.Log, at problem.Position, detail string) {
 	log.AddN(problem.JSONDuplicateKey, uint64(a.Enc.Duplicates()), at, detail)
 	log.AddN(problem.JSONBigInteger, uint64(a.BigInts), at, "")
@@ -41,7 +41,7 @@ func (a *ArgReader) Members() {
 	}
 }
 
-// nextKey reads the next key of a dictionary for the next value; false at the end.
+// nextKey reads the next key of a dictionary and names the next value with it; false at the end.
 func (a *ArgReader) nextKey() bool {
 	if id := a.S.CachedKey(&a.keys); id != 0 {
 		a.Enc.KeyWithID(timeline.KeyID(id))
@@ -58,8 +58,8 @@ func (a *ArgReader) nextKey() bool {
 	return true
 }
 
-// Encode encodes a value; kind and text are results of the scanner's Value. It omits null and encodes words that are
-// not JSON as strings.
+// Encode encodes a value; kind and text are the results of the scanner's Value. It omits null and encodes words that
+// are not JSON as strings.
 func (a *ArgReader) Encode(kind jsonscan.Kind, text []byte, depth int) {
 	switch kind {
 	case jsonscan.Null:
@@ -114,7 +114,7 @@ func (a *ArgReader) EncodeNext(depth int) {
 }
 
 // EncodeText encodes an array or object as text: as JSON if it is strictly valid, so that Perfetto can parse it,
-// otherwise as a string. It replaces only bytes that are not UTF-8; other deviations from JSON stay and are not
+// otherwise as a string. It replaces only invalid UTF-8 bytes; other deviations from JSON stay and are not
 // counted.
 func (a *ArgReader) EncodeText(raw []byte) {
 	text := a.S.ValidText(raw)
@@ -125,7 +125,7 @@ func (a *ArgReader) EncodeText(raw []byte) {
 	a.Enc.String(text)
 }
 
-// EncodeInteger keeps all 64 bits, signed or not, and rounds larger numbers to the nearest double.
+// EncodeInteger encodes signed and unsigned 64-bit integers exactly, and rounds larger ones to the nearest double.
 func (a *ArgReader) EncodeInteger(text []byte) {
 	if v, ok := jsonscan.Int64(text); ok {
 		a.Enc.Int(v)

@@ -8,9 +8,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Lanes are the tracks of intervals of one kind, with the same name and parent, which viewers show as one. They are for
-// readers with better criteria than the order of time; the engine itself moves everything that does not nest to lanes
-// (timeline.Nest). An interval gets the first track that is free at its start, or a new one. Times may have any unit.
+// Lanes manages the tracks for intervals of one kind; they have the same name and parent, so viewers show them as one.
+// It is for readers with better criteria than time; the engine itself moves everything that does not nest to lanes
+// (timeline.Nest). An interval goes to the first track that is free at its start, or to a new one. Times can have any
+// unit.
 type Lanes[T timeline.Nanos | float64] struct {
 	b      *timeline.Builder
 	parent timeline.TrackID
@@ -37,7 +38,7 @@ func NewLanes[T timeline.Nanos | float64](b *timeline.Builder, parent timeline.T
 	return s
 }
 
-// Take returns the track for an interval and its index in the Lanes. Call it in the order of the starts. A track is
+// Take returns the track for an interval and its index in the Lanes. Call it in order of start times. A track is
 // free again at the end of its interval.
 func (s *Lanes[T]) Take(start, end T) (track timeline.TrackID, lane int) {
 	for s.busy.Len() > 0 && s.busy.Top().end <= start {
@@ -53,5 +54,5 @@ func (s *Lanes[T]) Take(start, end T) (track timeline.TrackID, lane int) {
 	return s.tracks[lane], lane
 }
 
-// Track returns the track with an index from Take.
+// Track returns the track with the given index, which Take returned.
 func (s *Lanes[T]) Track(lane int) timeline.TrackID { return s.tracks[lane] }

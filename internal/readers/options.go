@@ -15,10 +15,10 @@ import (
 type Options struct {
 	// Problems counts bad data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
-	// Args selects the arguments of events that are kept, by their names in the input. It does not affect arguments
+	// Args selects the event arguments that are kept, by their names in the input. It does not affect arguments
 	// that weft adds.
 	Args timeline.ArgFilter
-	// Offset is added to all times, before negative ones are dropped. With an offset, times are on no clock.
+	// Offset is added to all times, before negative ones are dropped. Times with an offset belong to no clock.
 	Offset timeline.Nanos
 	// NoScreenshots drops the pictures of screenshots.
 	NoScreenshots bool
@@ -37,10 +37,10 @@ type Options struct {
 // MaxAttribute is the maximum length in bytes of a value that becomes an attribute of the trace.
 const MaxAttribute = 16 << 10
 
-// minSpool is the minimum memory before records are sorted on disk: it limits the number of runs.
+// minSpool is the minimum amount of memory in use before records are sorted on disk: it limits the number of runs.
 const minSpool = 256 << 10
 
-// Budget returns one of n equal shares of the memory.
+// Budget returns one of n equal shares of the memory, but at least minSpool.
 func (o *Options) Budget(n int64) int64 {
 	return max(cmp.Or(max(o.Memory, 0), timeline.DefaultMemory)/n, minSpool)
 }
@@ -48,7 +48,7 @@ func (o *Options) Budget(n int64) int64 {
 // SpoolSize returns the number of bytes of waiting records in memory.
 func (o *Options) SpoolSize() int64 { return cmp.Or(o.Spool, o.Budget(4)) }
 
-// Document returns a reader of the JSON in r, which fails with the error of ctx when ctx is done.
+// Document returns a reader of the JSON in r, which fails with ctx's error when ctx is done.
 func (o *Options) Document(ctx context.Context, r io.Reader) *jsondoc.Reader {
 	return jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), cmp.Or(o.Window, jsonscan.DefaultWindow)), o.Problems)
 }

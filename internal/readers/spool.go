@@ -21,8 +21,8 @@ type SpoolForm[T any] interface {
 }
 
 // Spool sorts values of type T, which has no pointers, and their payloads by time; simultaneous ones keep the order in
-// which they were added. It is for records that must wait for the rest of the input. What does not fit in memory is
-// sorted in runs on disk and merged. For values without payload, use package extsort.
+// which they were added. It is for records that must wait for the rest of the input. Values that do not fit in memory
+// are sorted in runs on disk and merged. For values without payloads, use package extsort.
 type Spool[T any] struct {
 	limit  int64 // bytes in memory
 	dir    string
@@ -30,10 +30,10 @@ type Spool[T any] struct {
 	timeOf func(v *T) int64
 
 	items    collections.List[item[T]]
-	chunks   [][]byte // of payloads
+	chunks   [][]byte // payloads
 	size     int64    // bytes of items and chunks
 	last     int64
-	unsorted bool // an item is earlier than the one before
+	unsorted bool // an item is earlier than the previous one
 	keys     collections.RadixOrder
 
 	file *extsort.File
@@ -50,7 +50,7 @@ type item[T any] struct {
 // run locates a sorted sequence of values and payloads on disk.
 type run struct{ start, size int64 }
 
-// chunkSize is the size of chunks of payloads; a larger payload has a separate chunk.
+// chunkSize is the size of payload chunks; a larger payload has a separate chunk.
 const chunkSize = 1 << 18
 
 // NewSpool returns a Spool that keeps up to limit bytes in memory before it writes a run to a temporary file in dir
@@ -83,7 +83,7 @@ func (s *Spool[T]) Add(v *T, payload []byte) error {
 // Held returns the number of values in memory.
 func (s *Spool[T]) Held() int { return s.items.Len() }
 
-// sortSize returns the memory for sorting the values in memory.
+// sortSize returns the memory needed to sort the values in memory.
 func (s *Spool[T]) sortSize() int64 {
 	if !s.unsorted {
 		return 0
@@ -91,7 +91,7 @@ func (s *Spool[T]) sortSize() int64 {
 	return int64(s.items.Len()) * (collections.RadixKeySize + 4)
 }
 
-// order returns the indexes of the values in memory in the order of time, or nil if they are sorted.
+// order returns the indexes of the values in memory in order of time, or nil if the values are already sorted.
 func (s *Spool[T]) order() []int32 {
 	if !s.unsorted {
 		return nil
@@ -117,7 +117,7 @@ func (s *Spool[T]) order() []int32 {
 	return order
 }
 
-// eachHeld calls fn with the values in memory in the order of time.
+// eachHeld calls fn with the values in memory in order of time.
 func (s *Spool[T]) eachHeld(fn func(v *T, payload []byte) error) error {
 	order := s.order()
 	for i := range s.items.Len() {
@@ -173,8 +173,8 @@ func (s *Spool[T]) write(v *T, payload []byte) error {
 	return err
 }
 
-// Each calls fn with all values in the order of time. Both arguments are valid during the call. Do not call Add after
-// it.
+// Each calls fn with all values in order of time. Both arguments are valid only during the call. Do not call Add after
+// Each.
 func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	if len(s.runs) == 0 {
 		return s.eachHeld(fn)
@@ -216,12 +216,11 @@ func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	return nil
 }
 
-// comesFirst orders runs by their next values; at equal times by age.
+// comesFirst orders runs by the times of their next values, and at equal times by age.
 func (s *Spool[T]) comesFirst(a, b **mergeHead[T]) bool {
 	return cmp.Or(cmp.Compare(s.timeOf(&(*a).value), s.timeOf(&(*b).value)), cmp.Compare((*a).run, (*b).run)) < 0
 }
 
-// free frees the memory.
 func (s *Spool[T]) free() {
 	s.items, s.chunks, s.keys, s.size = collections.List[item[T]]{}, nil, collections.RadixOrder{}, 0
 }

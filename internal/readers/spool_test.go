@@ -29,7 +29,7 @@ func newSpool(tb testing.TB, limit int64) *Spool[value] {
 	return s
 }
 
-// Values are returned with their payloads in the order of time, simultaneous ones as added, from memory and disk.
+// Values are returned with their payloads in order of time, simultaneous ones as added, from memory and disk.
 func TestOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int64{1, 5_000, 100_000, 1 << 30} {
@@ -62,7 +62,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// payloadOf returns payloads of all sizes, empty ones and some beyond a chunk.
+// payloadOf returns payloads of all sizes, including empty ones and some larger than a chunk.
 func payloadOf(i uint32) []byte {
 	if i%1000 == 999 {
 		return bytes.Repeat([]byte{byte(i)}, chunkSize+int(i))
@@ -70,7 +70,7 @@ func payloadOf(i uint32) []byte {
 	return []byte(fmt.Sprint(i)[:min(i%5, 1)])
 }
 
-// An error of fn ends Each.
+// An error from fn ends Each.
 func TestError(t *testing.T) {
 	for _, limit := range []int64{1, 1 << 30} {
 		s := newSpool(t, limit)

@@ -1,5 +1,6 @@
-// Package readertest runs the test cases of readers: files with an input and the expected result as text. A reader's tests make one Suite,
-// which loads, dumps and verifies all of them. Package testkit defines the text form. It adds the flag -update to test programs.
+// Package readertest runs the test cases of readers: files with an input and the expected result as text. A reader's tests define
+// one Suite, which loads, dumps and verifies all of them. Package testkit defines the text form. Package readertest adds the
+// flag -update to test programs.
 package readertest
 
 import (
@@ -17,7 +18,7 @@ var update = flag.Bool("update", false, "write the expected results of the cases
 // Case is a file testdata/NAME.txtar.
 type Case struct {
 	Name  string
-	Input string // without the final newline that txtar requires, and truncated inputs lack
+	Input string // without the final newline, which txtar requires and truncated inputs lack
 	Want  string
 
 	archive *txtar.Archive
@@ -49,7 +50,7 @@ func Cases(tb testing.TB) []*Case {
 	return all
 }
 
-// Options returns the lines "NAME: VALUE" in the comment of a case. Other lines may have the same form.
+// Options returns the lines "NAME: VALUE" in the comment of a case. It includes all lines of that form.
 func (c *Case) Options() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for line := range strings.Lines(string(c.archive.Comment)) {

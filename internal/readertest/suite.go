@@ -31,7 +31,8 @@ type Suite[O any] struct {
 	Read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts O) error
 	// Common returns the options common to all readers.
 	Common func(opts *O) *readers.Options
-	// Option sets an option of this reader from the comment of a case; nil: it has none. All readers have args and offset-ns.
+	// Option sets a reader-specific option from the comment of a case; nil: there are none. All readers support args and
+	// offset-ns.
 	Option func(opts *O, name, value string) error
 	// Lines is set if inputs end with a newline, unless their case has the option "cut".
 	Lines bool
@@ -41,7 +42,7 @@ type Suite[O any] struct {
 	Raises []problem.Kind
 }
 
-// Spooled returns the Suite of a reader with only the common options: of JSON, or of lines that are sorted on disk.
+// Spooled returns the Suite of a reader that has only the common options and reads JSON, or lines that are sorted on disk.
 func Spooled(read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error, raises ...problem.Kind) Suite[readers.Options] {
 	return Suite[readers.Options]{
 		Read: read, Raises: raises, Common: func(o *readers.Options) *readers.Options { return o },
@@ -86,7 +87,7 @@ func (s *Suite[O]) input(c *Case) string {
 	return c.Input + "\n"
 }
 
-// Load reads an input into a resolved timeline. The log has the problems of all steps; errors are the reader's.
+// Load reads an input into a resolved timeline. The log contains the problems of all steps; errors are the reader's.
 func (s *Suite[O]) Load(tb testing.TB, r io.Reader, opts O) (*timeline.Timeline, *problem.Log, error) {
 	tb.Helper()
 	return s.LoadWithin(tb, Memory, r, opts)
@@ -104,7 +105,7 @@ func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) 
 	return tl, log, err
 }
 
-// Resolve calls fill with a Builder and returns the resolved timeline. It returns the errors of fill.
+// Resolve calls fill with a Builder and returns the resolved timeline. It returns the error from fill.
 func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder) error) (*timeline.Timeline, error) {
 	tb.Helper()
 	b := timeline.NewBuilder(opts)
@@ -123,7 +124,7 @@ func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder
 	return tl, nil
 }
 
-// Dump reads an input and returns a text: the items of the timeline, the properties of tracks and the trace, and problems.
+// Dump reads an input and returns its text form: the items of the timeline, the properties of tracks and the trace, and problems.
 func (s *Suite[O]) Dump(tb testing.TB, r io.Reader, opts O) string {
 	tb.Helper()
 	tl, log, err := s.Load(tb, r, opts)
@@ -137,8 +138,8 @@ func (s *Suite[O]) Dump(tb testing.TB, r io.Reader, opts O) string {
 	return items + testkit.About(tl) + testkit.Problems(log)
 }
 
-// Run compares the result of each case with the expected one, for all Ways and several forms of io.Reader, and verifies the converted
-// Perfetto trace. With -update it writes the results into the cases.
+// Run compares the result of each case with the expected one, for all Variants and several kinds of io.Reader, and verifies the
+// converted Perfetto trace. With -update it writes the results into the cases.
 func (s *Suite[O]) Run(t *testing.T) {
 	raised, ran := map[problem.Kind]bool{}, 0
 	cases := Cases(t)
@@ -167,7 +168,7 @@ func (s *Suite[O]) Run(t *testing.T) {
 		})
 	}
 	if ran < len(cases) {
-		return // -run selected some
+		return // -run selected only some cases
 	}
 	for _, k := range s.Raises {
 		if !raised[k] {
@@ -176,7 +177,7 @@ func (s *Suite[O]) Run(t *testing.T) {
 	}
 }
 
-// sameAnyWay checks that a case has the same result in all ways.
+// sameAnyWay checks that a case has the same result for all Variants and several kinds of io.Reader.
 func (s *Suite[O]) sameAnyWay(t *testing.T, c *Case, want string) {
 	t.Helper()
 	for name, wrap := range map[string]func(io.Reader) io.Reader{

@@ -14,22 +14,22 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// All contains all reports about a trace, shortened to what fits on a page. Parts without data are nil or empty. Times are
-// nanoseconds; points in time are on the trace's clock.
+// All contains all reports about a trace, cut to the rows that fit on a page. Parts without data are nil or empty. Times
+// are nanoseconds; points in time are on the trace's clock.
 type All struct {
 	Recording Recording      `json:"recording"`
 	Start     timeline.Nanos `json:"start_ns"` // of the trace
 	End       timeline.Nanos `json:"end_ns"`
 	Counts    EventCounts    `json:"counts"`
-	// NotCounted are the inputs of a merge whose slices or samples another input has recorded in more detail.
+	// NotCounted lists the inputs of a merge whose slices or samples another input recorded in more detail.
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"`
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
-	Chart       *Chart              `json:"-"` // of the threads of Utilisation
-	Waterfall   *Waterfall          `json:"-"` // of Spans
+	Chart       *Chart              `json:"-"` // for the threads in Utilisation
+	Waterfall   *Waterfall          `json:"-"` // for Spans
 	Costs       []*costtables.Table `json:"costs,omitempty"`
 	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
-	Functions   []ThreadFunctions   `json:"functions,omitempty"` // of the threads of StackTrees that have samples
+	Functions   []ThreadFunctions   `json:"functions,omitempty"` // for the threads in StackTrees with samples
 	Inputs      *AllInputs          `json:"inputs,omitempty"`
 	Tasks       *AllTasks           `json:"long_tasks,omitempty"`
 	Forced      *LayoutThrashing    `json:"forced_layout,omitempty"`
@@ -40,11 +40,11 @@ type All struct {
 	Spans       *AllSpans           `json:"spans,omitempty"`
 	Probes      *AllProbes          `json:"probes,omitempty"`
 	Network     *Network            `json:"network,omitempty"`
-	Heaps       []Heap              `json:"heaps,omitempty"` // the largest first
-	Screenshots []Screenshot        `json:"-"`               // in the order of time
+	Heaps       []Heap              `json:"heaps,omitempty"` // largest first
+	Screenshots []Screenshot        `json:"-"`               // in time order
 }
 
-// EventCounts counts what a trace contains.
+// EventCounts counts the tracks and events in a trace.
 type EventCounts struct {
 	Processes int   `json:"processes"`
 	Threads   int   `json:"threads"` // with events
@@ -55,37 +55,37 @@ type EventCounts struct {
 	Flows     int64 `json:"flows"` // arrows
 }
 
-// ThreadFunctions are the functions of a thread with the most self time.
+// ThreadFunctions lists the functions with the most self time on a thread.
 type ThreadFunctions struct {
 	ThreadID
 	Functions []Function `json:"functions"`
 	Count     int        `json:"function_count"`
 }
 
-// AllInputs adds the list to Inputs.
+// AllInputs extends Inputs with the list of interactions.
 type AllInputs struct {
 	*Inputs
 	List []Interaction `json:"inputs"`
 }
 
-// AllTasks adds the list to Tasks.
+// AllTasks extends Tasks with the list of tasks.
 type AllTasks struct {
 	*Tasks
 	List  []Task `json:"tasks"` // the longest, at most AllRows
 	Count int    `json:"task_count"`
 }
 
-// AllSlices adds the lists to Slices.
+// AllSlices extends Slices with its lists.
 type AllSlices struct {
 	*Slices
 	Groups   []SliceGroup `json:"groups"` // the first AllRows of each kind
 	Devices  []Device     `json:"devices"`
 	Steps    []Step       `json:"steps"`
-	Idle     []Idle       `json:"idle"`     // of streams of devices
-	Arrivals []Arrival    `json:"arrivals"` // at collectives, of several ranks
+	Idle     []Idle       `json:"idle"`     // of device streams
+	Arrivals []Arrival    `json:"arrivals"` // of several ranks at collectives
 }
 
-// CountOf returns the number of all groups of a kind.
+// CountOf returns how many groups of a kind there are, including unlisted ones.
 func (s *AllSlices) CountOf(kind SliceKind) (n int) {
 	for i := range s.Slices.Groups {
 		if s.Slices.Groups[i].Kind == kind {
@@ -95,41 +95,42 @@ func (s *AllSlices) CountOf(kind SliceKind) (n int) {
 	return n
 }
 
-// AllSpans adds the first AllRows of each list to Spans.
+// AllSpans extends Spans with the first AllRows rows of each list.
 type AllSpans struct {
 	*Spans
 	Operations []Operation    `json:"operations"`
 	Failures   []SpanFailure  `json:"failures"`
 	Calls      []ServiceCall  `json:"calls"`
-	Path       []CriticalSpan `json:"path"` // those with the most time, in the order of time
+	Path       []CriticalSpan `json:"path"` // the spans with the most time, in time order
 	Longest    *SpanRow       `json:"longest,omitempty"`
 	Slowest    []SpanRow      `json:"slowest_requests"`
 	Services   int            `json:"services"`
 }
 
-// AllProbes describes slices of probes by the values of their most useful argument, such as the text of a query or a path.
+// AllProbes groups probe slices by the values of their most useful argument, such as the text of a query or a path.
 type AllProbes struct {
 	Argument string       `json:"argument,omitempty"`
 	Values   []SliceGroup `json:"values"` // the first AllRows
 	Count    int          `json:"value_count"`
-	// Errors are the system calls that failed, the first AllRows of ErrorCount.
+	// Errors holds the first AllRows rows about failed system calls; ErrorCount is the number of all rows.
 	Errors     []SyscallError `json:"errors"`
 	ErrorCount int            `json:"error_count"`
 }
 
-// AllRows is the number of rows of the tables of All.
+// AllRows is the maximum number of rows in each table of All.
 const AllRows = 20
 
-// AllOptions choose the contents of an All. The zero AllOptions ask for the whole trace.
+// AllOptions selects the contents of an All. The zero value selects the whole trace.
 type AllOptions struct {
 	Selected *selection.Selection // nil: the whole trace
-	// Slices asks for All.Slices of any trace. Otherwise only traces of devices, and traces whose kinds of work weft does not know, have it: elsewhere
-	// the other parts are more useful than names of slices.
+	// Slices fills All.Slices for any trace. Otherwise it is filled only for traces with devices and for traces whose kinds of
+	// work weft does not know: elsewhere, the other parts are more useful than slice names.
 	Slices bool
 }
 
-// CollectAll attributes a nested timeline by rules and makes all reports on the selected part of it. Apart from the passes of the attribution it
-// walks all events once, the slices of threads once more, and if there are inputs also the work that they caused. It fails only if temporary files cannot be used, or with the error of ctx.
+// CollectAll attributes a nested timeline according to rules and computes all reports on its selected part. Besides the
+// attribution's passes, it walks all events once, the slices of threads once more, and, if there are inputs, the work that they
+// caused. It fails only if temporary files cannot be used or ctx is done.
 func CollectAll(ctx context.Context, tl *timeline.Timeline, rules attribution.Rules, opts AllOptions) (_ *All, err error) {
 	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
@@ -160,7 +161,6 @@ func CollectAll(ctx context.Context, tl *timeline.Timeline, rules attribution.Ru
 	return &c.out, c.addCosts()
 }
 
-// allCollector collects an All.
 type allCollector struct {
 	tl         *timeline.Timeline
 	attributed *attribution.Result
@@ -173,12 +173,12 @@ type allCollector struct {
 	loads    *loadCollector
 	inputs   *inputCollector // nil: there are no inputs
 	profiles *Profiles
-	trees    []StackTree // of profiles
+	trees    []StackTree // from profiles
 	shows    map[timeline.TrackID]string
 }
 
-// both runs two independent functions, at the same time unless parts of the trace are selected: a selection caches its answers and serves only one
-// goroutine.
+// both runs two independent functions, concurrently unless parts of the trace are selected: a selection caches its answers and
+// is not safe for concurrent use.
 func (c *allCollector) both(ctx context.Context, first, second func(context.Context) error) error {
 	if c.selected != nil {
 		if err := first(ctx); err != nil {
@@ -200,7 +200,7 @@ func (c *allCollector) both(ctx context.Context, first, second func(context.Cont
 	return context.Cause(ctx)
 }
 
-// eventCounts counts what a trace contains.
+// eventCounts counts the tracks and events in a trace.
 func eventCounts(tl *timeline.Timeline) EventCounts {
 	t := tl.Totals()
 	n := EventCounts{Slices: t.ShownSlices(), Instants: t.InputInstants(), Counters: t.CounterValues, Samples: t.Samples, Flows: t.Flows}
@@ -216,7 +216,8 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 	return n
 }
 
-// firstWalk walks all events: it collects samples and determines which threads were busy. Such a walk completes the data problems.
+// firstWalk walks all events: it collects samples and determines which threads were busy. The walk also completes the list of
+// data problems.
 func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
@@ -255,13 +256,13 @@ func (c *allCollector) findInputs(ctx context.Context) error {
 	return nil
 }
 
-// makeTrees makes the trees of samples.
+// makeTrees builds the stack trees from samples.
 func (c *allCollector) makeTrees(ctx context.Context) (err error) {
 	c.trees, err = c.profiles.stackTrees(ctx)
 	return err
 }
 
-// include returns the condition for slices to count; nil: all count.
+// include returns a filter for the slices to count; nil: all count.
 func (c *allCollector) include() func(*timeline.Item) bool {
 	if c.selected == nil {
 		return nil
@@ -269,7 +270,7 @@ func (c *allCollector) include() func(*timeline.Item) bool {
 	return c.selected.Item
 }
 
-// inTurn passes the items of a walk to several passes.
+// inTurn passes each item of a walk to several functions in turn.
 func inTurn(passes []func(*timeline.Item) error) func(*timeline.Item) error {
 	return func(it *timeline.Item) error {
 		for _, pass := range passes {
@@ -298,8 +299,8 @@ func (c *allCollector) nameThreads() error {
 	return nil
 }
 
-// secondWalk collects tasks, what ran for inputs, how busy threads were over time, trees of slices where there are no stacks, and slices by
-// name where they matter.
+// secondWalk collects tasks, the work for inputs, how busy threads were over time, slice trees if there are no stacks, and
+// slices by name if they matter.
 func (c *allCollector) secondWalk(ctx context.Context) error {
 	tasks, err := c.newTasks(ctx)
 	if err != nil {
@@ -357,7 +358,7 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	return c.addProfiles()
 }
 
-// addGroups adds the results of the counters that took part in the second walk.
+// addGroups adds the results of the second walk's counters.
 func (c *allCollector) addGroups(ctx context.Context, groups, values *sliceCounter, spans *spanCollector) error {
 	if groups != nil {
 		all, err := groups.done(ctx)
@@ -394,7 +395,7 @@ func (c *allCollector) addGroups(ctx context.Context, groups, values *sliceCount
 	return err
 }
 
-// addSpans adds spans, with the first rows of their lists.
+// addSpans adds the spans and the first rows of their lists.
 func (c *allCollector) addSpans(s *Spans) {
 	services := map[string]bool{}
 	for i := range s.Operations {
@@ -410,10 +411,10 @@ func (c *allCollector) addSpans(s *Spans) {
 	}
 }
 
-// probeTexts are the arguments that describe slices of probes best, the best first.
+// probeTexts lists the arguments that describe probe slices best, in order of preference.
 var probeTexts = []string{"query", "sql", "statement", "path", "filename", "url"}
 
-// addProbes reports whether there are slices of probes, and prepares their part.
+// addProbes reports whether there are probe slices, and prepares their part of the report.
 func (c *allCollector) addProbes() bool {
 	if !c.tl.MayHaveArg(timeline.OwnProbe) {
 		return false
@@ -425,7 +426,7 @@ func (c *allCollector) addProbes() bool {
 	return true
 }
 
-// newTasks returns the collector of long tasks, with the tasks of sampled threads.
+// newTasks returns a collector of long tasks that includes those on sampled threads.
 func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	opts := TaskOptions{Include: c.include()}
 	if c.selected != nil {
@@ -436,7 +437,7 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 		return tasks, err
 	}
 	profiles := c.profiles
-	if c.selected != nil { // a task counts in full
+	if c.selected != nil { // a selected task counts in full
 		if profiles, err = Collect(ctx, c.tl, nil); err != nil {
 			return nil, err
 		}
@@ -445,7 +446,7 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	return tasks, nil
 }
 
-// addUse adds the utilisation of threads, and the trees of stacks, or of slices if there are no stacks.
+// addUse adds the utilisation of threads, and the stack trees, or slice trees if there are no stacks.
 func (c *allCollector) addUse(ofSlices *sliceTrees) {
 	c.use.sortTrees(c.trees)
 	if use := c.use.done(c.shows); len(use.Threads) > 0 {
@@ -456,7 +457,6 @@ func (c *allCollector) addUse(ofSlices *sliceTrees) {
 	}
 }
 
-// addInputs adds the inputs.
 func (c *allCollector) addInputs() {
 	if c.inputs != nil {
 		in := c.inputs.done()
@@ -464,8 +464,8 @@ func (c *allCollector) addInputs() {
 	}
 }
 
-// slicesMatter reports whether slices by name are requested or contain what no other part does. Without busy threads the slices are on tracks of
-// their own, as spans and requests are.
+// slicesMatter reports whether slices by name were requested or contain information that no other part has. If no threads were
+// busy, the slices are on tracks of their own, like spans and requests.
 func (c *allCollector) slicesMatter() bool {
 	if c.wantsSlices || c.use.out.By != KindsOfWork || len(c.use.out.Threads) == 0 {
 		return true
@@ -536,8 +536,8 @@ func (c *allCollector) addProfiles() error {
 	return nil
 }
 
-// addCosts adds the most useful tables of costs: of pages, entities and scripts, otherwise of the types of contexts that the trace has, otherwise
-// of threads.
+// addCosts adds the most useful cost tables: for pages, scripts and entities if the trace has them, otherwise for its first two
+// context types, otherwise for threads.
 func (c *allCollector) addCosts() error {
 	tables := costtables.Of(c.attributed)
 	types := tables.Types()
@@ -586,7 +586,8 @@ func (c *allCollector) addFlows(ctx context.Context) error {
 	return nil
 }
 
-// GCTime returns how long the garbage collector ran, and of what: the busy time if slices record it, otherwise the sampled time.
+// GCTime returns how long the garbage collector ran, and the time that this is part of: the busy time if slices record
+// collections, otherwise the sampled time.
 func (a *All) GCTime() (time, of timeline.Nanos, bySlices bool) {
 	if u := a.Utilisation; u != nil && u.By == KindsOfWork {
 		if kind := slices.Index(u.Kinds, "gc"); kind >= 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// allOf makes all reports on what a query selects of a trace.
+// allOf makes all reports on the part of a trace that a query selects.
 func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
 	t.Helper()
 	attributed(t, text, func(tl *timeline.Timeline, _ *attribution.Result) {
@@ -73,7 +73,7 @@ func TestUtilisation(t *testing.T) {
 	}
 }
 
-// In a part of the trace only what is in it counts.
+// With a part of the trace selected, only the times inside it count.
 func TestUtilisationOfPart(t *testing.T) {
 	u := allOf(t, chromeTask, selection.Query{From: "40ms", To: "55ms"}).Utilisation
 	want := map[string]timeline.Nanos{"script": micros(10_000), "style": micros(5000)}
@@ -82,7 +82,7 @@ func TestUtilisationOfPart(t *testing.T) {
 	}
 }
 
-// Where weft does not know the kinds of work, they are the categories of the input, or the names where it has none.
+// If weft does not know the kinds of work, they are the categories of the input or, without categories, the names.
 func TestUtilisationOfOtherKinds(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"cat":"cpu_op","name":"aten::add","ts":0,"dur":50},{"ph":"X","pid":1,"tid":2,"cat":"python","name":"inner","ts":10,"dur":20},
 		{"ph":"X","pid":1,"tid":3,"cat":"cpu_op","name":"aten::mul","ts":100,"dur":40}]`
@@ -99,7 +99,7 @@ func TestUtilisationOfOtherKinds(t *testing.T) {
 	}
 }
 
-// recursive calls itself, which is one node; small ones and those far inside are left out or count in the node around them.
+// Recursive slices are one node; small slices are left out, and deeply nested ones count in the node around them.
 func TestTreeOfSlices(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"name":"build","ts":0,"dur":10000},{"ph":"X","pid":1,"tid":2,"name":"compile","ts":0,"dur":4000},
 		{"ph":"X","pid":1,"tid":2,"name":"compile","ts":1000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"link","ts":5000,"dur":5000},
@@ -118,7 +118,7 @@ func TestTreeOfSlices(t *testing.T) {
 	}
 }
 
-// Steps that are distinguished by their numbers are one node.
+// Steps whose names differ only in their numbers are one node.
 func TestTreeOfSteps(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"name":"Step#1","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":100,"dur":200},
 		{"ph":"X","pid":1,"tid":2,"name":"Step#22","ts":2000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":2100,"dur":200},{"ph":"X","pid":1,"tid":2,"name":"#7","ts":4000,"dur":10}]`
@@ -131,7 +131,8 @@ func TestTreeOfSteps(t *testing.T) {
 	}
 }
 
-// A profile of two functions; one calls itself. Samples without a function and the collector's are left out, with their time.
+// A profile of two functions, one of which calls itself. Samples without a function and collector samples are left out, with
+// their times.
 func TestTreeOfSamples(t *testing.T) {
 	const text = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)","url":"","lineNumber":-1,"columnNumber":-1},"children":[2,5,6]},
 		{"id":2,"callFrame":{"functionName":"main","url":"http://a.example/x.js","lineNumber":0,"columnNumber":0},"children":[3]},
@@ -153,7 +154,7 @@ func TestTreeOfSamples(t *testing.T) {
 	}
 }
 
-// Arrows from thread 1 to 2 take 30 and 50 µs, by the times of their ends; one from 2 to 1 takes 10, and one stays on its thread.
+// Arrows from thread 1 to 2 take 30 and 50 µs between their ends; one from 2 to 1 takes 10 µs, and one stays on its thread.
 func TestFlowPairs(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"b","ts":0,"dur":1000},
 		{"ph":"s","pid":1,"tid":1,"cat":"c","name":"n","id":1,"ts":10},{"ph":"f","bp":"e","pid":1,"tid":2,"cat":"c","name":"n","id":1,"ts":40},
@@ -171,7 +172,7 @@ func TestFlowPairs(t *testing.T) {
 	}
 }
 
-// All has the numbers that the reports have alone.
+// All contains the same numbers as the separate reports.
 func TestAllAgrees(t *testing.T) {
 	attributed(t, chromeTask, func(tl *timeline.Timeline, result *attribution.Result) {
 		all, err := report.CollectAll(t.Context(), tl, attribution.Rules{}, report.AllOptions{Slices: true})
@@ -213,7 +214,7 @@ func TestAllOfNothing(t *testing.T) {
 	}
 }
 
-// Phases of layout that probes tell are kinds of work, as in costs.
+// Layout phases from probes are kinds of work, as in costs.
 func TestUtilisationOfProbes(t *testing.T) {
 	text := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "probes", "bpftrace17-json.probelines.gz"))
 	all := allOf(t, string(text), selection.Query{})
@@ -233,7 +234,7 @@ func TestUtilisationOfProbes(t *testing.T) {
 	}
 }
 
-// A report that is stopped ends with the reason, whichever of its parts noticed first.
+// A stopped report returns the reason, whichever part of it noticed first.
 func TestAllStopped(t *testing.T) {
 	attributed(t, chromeTask, func(tl *timeline.Timeline, _ *attribution.Result) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -245,9 +246,9 @@ func TestAllStopped(t *testing.T) {
 	})
 }
 
-// A report of everything goes through a trace twice more than the attribution that the report of costs is made of: through the slices of
-// threads, and through what inputs caused. Its first walk is the one that finds the last problems of a trace, and the pairs of threads that
-// flows connect are found on the way to the steps of the attribution.
+// A report of everything makes two more passes over a trace than the attribution for the cost report: one over the slices of
+// threads, and one over the work that inputs caused. Its first walk is the one that finds the last problems of a trace, and the
+// pairs of threads that flows connect are found along with the steps of the attribution.
 func TestPassesOfAll(t *testing.T) {
 	trace := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "chrome", "chrome-devtools-tiny.json.gz"))
 	passes := func(use func(*timeline.Timeline) error) float64 {

@@ -9,14 +9,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busyThreads determines in a walk when threads were busy: while a slice with an end is open, unless the innermost one is a system call that
-// sleeps. Slices that overlap others of their thread are on lanes or, as for streams, on tracks below it; time in which several are open counts once.
-// T is a note about an open slice.
+// busyThreads determines during a walk when threads were busy: when a slice with an end was open, unless the innermost one was
+// a sleeping system call. Slices that overlap others of their thread are on lanes or, for streams, on tracks below it; time
+// during which several are open counts once. T is the type of the note kept for each open slice.
 type busyThreads[T any] struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
-	places   []timeline.TrackID // by TrackID: the thread whose slices are on it; 0: none
-	threads  []*busyThread[T]   // by TrackID; nil: without slices
+	places   []timeline.TrackID // by TrackID: the thread that its slices belong to; 0: none
+	threads  []*busyThread[T]   // by TrackID; nil: no slices
 }
 
 // busyThread is the state of a thread during the walk.
@@ -28,27 +28,27 @@ type busyThread[T any] struct {
 	measured    timeline.Nanos // length of these slices
 	lanes       []busyLane[T]
 	slots       map[timeline.TrackLane]int // index in lanes
-	open        collections.Heap[int]      // of those lanes that are busy, and of some that were
+	open        collections.Heap[int]      // indexes of the busy lanes, and of some that no longer are
 }
 
 // busyLane is a track or lane of a thread.
 type busyLane[T any] struct {
 	busy, queued bool // queued: it is in open
-	innermost    T    // slice that has an end, while it is busy
+	innermost    T    // note on the innermost slice with an end, while busy
 }
 
 // busySlice is an open slice.
 type busySlice[T any] struct {
-	timed  bool // otherwise its time counts for the slice around it
+	timed  bool // its own time counts; otherwise its time counts for the slice around it
 	sleeps bool
-	told   bool  // its CPU time or the CPU time of a slice around it is known
+	told   bool  // the CPU time of this slice or of one around it is known
 	depth  int32 // number of timed slices around it
 	from   timeline.Nanos
-	cpu    timeline.CPUTime // when it began; not given if a slice around it tells
+	cpu    timeline.CPUTime // at its start; unset if the CPU time of a slice around it is known
 	note   T
 }
 
-// sleepingCalls are system calls in which a thread mostly waits.
+// sleepingCalls lists the system calls in which a thread mostly waits.
 var sleepingCalls = []string{
 	"accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "io_getevents", "kevent", "nanosleep", "pause", "poll", "ppoll", "pselect6",
 	"rt_sigsuspend", "rt_sigtimedwait", "select", "wait4", "waitid",
@@ -59,7 +59,7 @@ func sleeps(it *timeline.Item) bool {
 	return string(it.Category) == "syscall" && Sleeps(string(it.Name))
 }
 
-// Sleeps reports whether a thread mostly waits in a system call.
+// Sleeps reports whether a thread mostly waits in the given system call.
 func Sleeps(call string) bool {
 	_, found := slices.BinarySearch(sleepingCalls, call)
 	return found
@@ -79,7 +79,7 @@ func newBusyThreads[T any](tl *timeline.Timeline, selected *selection.Selection)
 	return b
 }
 
-// restart prepares another walk, which adds to the times.
+// restart prepares for another walk, which adds to the times.
 func (t *busyThread[T]) restart() {
 	t.since, t.lanes, t.slots = 0, nil, map[timeline.TrackLane]int{}
 	t.open = collections.NewHeap(func(a, b *int) bool { return *a < *b })
@@ -96,7 +96,7 @@ func (t *busyThread[T]) lane(at timeline.TrackLane) int {
 	return i
 }
 
-// innermost returns the innermost open slice of the first lane that is busy; nil: none is.
+// innermost returns the innermost open slice of the first lane that is busy; nil if none is.
 func (t *busyThread[T]) innermost() *T {
 	for t.open.Len() > 0 {
 		lane := &t.lanes[*t.open.Top()]
@@ -109,8 +109,8 @@ func (t *busyThread[T]) innermost() *T {
 	return nil
 }
 
-// item handles an item of the walk. note returns the note for a slice that starts inside others. charge gets the time since the thread's previous
-// event if it was busy; that time belongs to the innermost slice that has an end.
+// item handles an item of the walk. note returns the note for a slice that starts inside others. If the thread was busy, charge
+// receives the time since its previous event, which belongs to the innermost slice with an end.
 func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note func(*timeline.Item, *timeline.OpenSlices[busySlice[T]]) T,
 	charge func(t *busyThread[T], thread timeline.TrackID, slice *T, from, to timeline.Nanos),
 ) {
@@ -135,7 +135,7 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 		*open.Innermost() = b.begin(it, open, note(it, open))
 	} else {
 		t.end(it, thread, open.Innermost())
-		n-- // the one that ends
+		n-- // without the one that ends
 	}
 	for n > 0 && !open.At(n-1).timed {
 		n--
@@ -151,7 +151,7 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 	}
 }
 
-// begin returns what is known about a slice that begins.
+// begin returns the state of a slice that begins.
 func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note T) busySlice[T] {
 	s := busySlice[T]{timed: hasEnd(&it.Head) && b.selected.Item(it), sleeps: sleeps(it), from: it.TS, note: note}
 	n := open.Len()
@@ -164,14 +164,15 @@ func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busy
 	if n > 1 && open.At(n-2).told {
 		s.told = true
 	} else if _, tells := it.ThreadTime.Nanos(); tells && s.timed {
-		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // of a part it is not known
+		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // unknown for a part
 			s.told, s.cpu = true, it.ThreadTime
 		}
 	}
 	return s
 }
 
-// end handles the CPU time of a slice that ends, if it is on the track of its thread: those on lanes have the same time.
+// end adds the CPU time of a slice that ends, if it is on the thread's own track: slices on lanes share the thread's CPU
+// time.
 func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busySlice[T]) {
 	if s == nil || it.Track != thread || it.Lane > 0 {
 		return
@@ -183,18 +184,19 @@ func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busyS
 	}
 }
 
-// add adds a time of a thread that was busy.
+// add adds a time in which the thread was busy.
 func (t *busyThread[T]) add(from, to timeline.Nanos) {
 	t.first, t.last = min(t.first, from), max(t.last, to)
 	sum(&t.busy, to-from)
 }
 
-// bySamples reports whether samples tell best when a thread was busy: not if it has slices and the trace has tasks of event loops.
+// bySamples reports whether samples are the best source for when a thread was busy: they are not if it has slices and the trace
+// has event loop tasks.
 func (b *busyThreads[T]) bySamples(t *Thread) bool {
 	return t != nil && len(t.observations) > 0 && (b.threads[t.track] == nil || !b.haveLoops())
 }
 
-// haveLoops reports whether the trace has tasks of event loops.
+// haveLoops reports whether the trace has event loop tasks.
 func (b *busyThreads[T]) haveLoops() bool {
 	for id := range timeline.TrackID(b.tl.TrackCount()) {
 		if b.tl.TrackKind(id) == timeline.ThreadTrack && b.tl.HasLoopTasks(id) {

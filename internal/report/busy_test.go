@@ -14,7 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// kernelsOnStreams are kernels of two devices, with a stream each. About half of them overlap others of their stream.
+// kernelsOnStreams returns kernels of two devices with one stream each. About half of them overlap others on their
+// stream.
 func kernelsOnStreams() string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var events []string
@@ -25,7 +26,7 @@ func kernelsOnStreams() string {
 	return `{"traceEvents":[` + strings.Join(events, ",") + `]}`
 }
 
-// A device is as busy in the plot, and in the overview, as the table of devices says, also where its kernels overlap.
+// A device is equally busy in the plot, in the overview and in the device table, even where its kernels overlap.
 func TestDevicesAreBusyAlike(t *testing.T) {
 	for name, text := range map[string]string{
 		"pytorch-small": string(recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "pytorch", "pytorch-small.json.gz"))),
@@ -66,7 +67,7 @@ func TestDevicesAreBusyAlike(t *testing.T) {
 	}
 }
 
-// busyOfDevice returns how busy the device of a stream is, which has no other.
+// busyOfDevice returns how busy the device of a stream is, which must be its only stream.
 func busyOfDevice(devices []report.Device, s *report.Stream) timeline.Nanos {
 	for i := range devices {
 		if d := &devices[i]; d.Device == s.Device && d.PID == s.PID {
@@ -85,8 +86,8 @@ func busyInOverview(o *report.Overview, s *report.Stream) timeline.Nanos {
 	return -1
 }
 
-// The plot of a thread divides the time in which any of its slices is open, and the same in the overview, wherever they are: nested, or
-// on lanes.
+// The plot of a thread, and the overview, divide the time in which any of its slices is open, whether they are nested or on
+// lanes.
 func TestBusyIsTheUnion(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))

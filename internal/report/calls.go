@@ -11,36 +11,37 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Calls tells how often functions of script were called.
+// Calls reports how often script functions were called.
 type Calls struct {
-	// Sampled means that calls were found in samples, which see only some of them: the numbers are lower bounds.
+	// Sampled means that the calls were derived from samples, which miss some of them: the numbers are lower bounds.
 	Sampled bool           `json:"sampled"`
 	Rows    []FunctionCall `json:"rows"` // by number of calls, then file and function
-	// Uncounted is the number of calls that are in no row, because there are too many functions.
+	// Uncounted is the number of calls that are in no row because there are too many functions.
 	Uncounted int64 `json:"uncounted"`
-	// Unnamed is the number of calls that are in no row, because their probe was cut before the name of the function.
+	// Unnamed is the number of calls that are in no row because their probe was truncated before the name of the
+	// function.
 	Unnamed int64 `json:"unnamed"`
 }
 
-// FunctionCall tells how often a function was called. File is the last part of its path or URL, "." if that is not known.
+// FunctionCall is how often a function was called. File is the last part of its path or URL; "." if unknown.
 type FunctionCall struct {
 	File     string `json:"file"`
 	Function string `json:"function"`
 	Calls    int64  `json:"calls"`
 }
 
-// CallOptions tell how calls are counted.
+// CallOptions controls how calls are counted.
 type CallOptions struct {
-	// Sampled counts the samples even if the trace has events of calls. The two know different calls, so that
-	// numbers of both in one table could not be compared: without it samples are counted only if there are no such events.
+	// Sampled counts calls in samples even if the trace has call events. The two sources see different calls, so their
+	// numbers would not be comparable in one table: without Sampled, samples count only if there are no call events.
 	Sampled bool
 	// Selected is the part of the trace in which calls are counted; nil: all of it.
 	Selected *selection.Selection
 }
 
-// CountCalls goes through a timeline, which is nested, and counts the calls of functions of script: the probes
-// js_function-entry and Chrome's FunctionCall events, which are calls from the browser into script, otherwise the calls that samples
-// have seen. The error is one of the timeline's temporary files, or ctx's.
+// CountCalls counts the calls of script functions in a nested timeline: js_function-entry probes and Chrome's FunctionCall
+// events, which are calls from the browser into script, or else the calls that samples saw. It fails only if temporary files
+// cannot be used or ctx is done.
 func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
 	events := newCallCounter()
 	samples := newReader(tl, opts.Selected)
@@ -70,7 +71,7 @@ func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*
 
 // callCounter counts calls by file and function.
 type callCounter struct {
-	counts    map[FunctionCall]int64 // without Calls
+	counts    map[FunctionCall]int64 // the keys lack Calls
 	text      int                    // bytes of the texts in counts
 	seen      bool
 	uncounted int64
@@ -79,7 +80,7 @@ type callCounter struct {
 
 func newCallCounter() *callCounter { return &callCounter{counts: map[FunctionCall]int64{}} }
 
-// add counts a call of a function in the file of a path or URL.
+// add counts a call of a function in the file at a path or URL.
 func (c *callCounter) add(path, function string) {
 	key := FunctionCall{File: baseName(path), Function: function}
 	if _, known := c.counts[key]; !known {
@@ -93,7 +94,6 @@ func (c *callCounter) add(path, function string) {
 	c.counts[key]++
 }
 
-// calls returns the rows.
 func (c *callCounter) calls() *Calls {
 	out := &Calls{Rows: make([]FunctionCall, 0, len(c.counts)), Uncounted: c.uncounted, Unnamed: c.unnamed}
 	for row, n := range c.counts {
@@ -106,7 +106,8 @@ func (c *callCounter) calls() *Calls {
 	return out
 }
 
-// baseName returns the last part of a path, as the function of DTrace: slashes at the end do not count, nothing is ".".
+// baseName returns the last part of a path, like DTrace's basename: it ignores trailing slashes, and returns "." for an
+// empty path.
 func baseName(path string) string {
 	name := strings.TrimRight(path, "/")
 	switch {
@@ -118,7 +119,7 @@ func baseName(path string) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// event handles a slice, which may be a call. One that is not selected does not count, but tells that the trace has calls.
+// event handles a slice that may be a call. Unselected calls do not count, but show that the trace has calls.
 func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item, selected bool) {
 	if producers.FunctionCall.Is(it.Name) {
 		if path, function, ok := calledFunction(tl, it); ok {
@@ -142,8 +143,8 @@ func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item, selected b
 	c.unnamed++
 }
 
-// calledFunction returns the function of a FunctionCall event of Chrome; false if a slice only has its name. Firefox imports
-// such events without the dictionary around their data.
+// calledFunction returns the function in a Chrome FunctionCall event; ok is false if a slice merely has that name. Firefox
+// imports such events without the dictionary around their data.
 func calledFunction(tl *timeline.Timeline, it *timeline.Item) (path, function string, ok bool) {
 	ok = isDevTools(it.Category)
 	read := func(arg *timeline.Arg) {
@@ -166,8 +167,9 @@ func calledFunction(tl *timeline.Timeline, it *timeline.Item) (path, function st
 	return path, function, ok
 }
 
-// sampledCalls counts the calls that samples have seen: a function was called when it is on the stack and was not in its
-// place there in the sample before. Collections, and V8's samples of native code, say nothing of the stack of script.
+// sampledCalls counts the calls that samples saw: a function was called if it is on the stack and was not in the same
+// place there in the previous sample. Garbage collections, and V8's samples of native code, say nothing about the script
+// stack.
 func (p *Profiles) sampledCalls(ctx context.Context, calls *callCounter) error {
 	functions := functionStacks{table: p.stacks, depth: []int32{0}, known: map[stackID]stackID{}}
 	for _, t := range p.Threads {
@@ -198,7 +200,7 @@ func (p *Profiles) sampledCalls(ctx context.Context, calls *callCounter) error {
 	return nil
 }
 
-// endsCalls reports whether a sample without a stack of script means that no script runs.
+// endsCalls reports whether a sample without a script stack means that no script runs.
 func (t *Thread) endsCalls(o *observation) bool {
 	switch kind := t.states.kind(o.state); {
 	case kind == gcState, t.states.name(o.state) == timeline.StateProgram:
@@ -208,14 +210,15 @@ func (t *Thread) endsCalls(o *observation) bool {
 	}
 }
 
-// functionStacks are stacks in which each frame is a function, whichever line of it runs, down to timeline.MaxStackDepth.
+// functionStacks reduces stacks to stacks of functions, whichever of their lines run, with at most timeline.MaxStackDepth
+// frames.
 type functionStacks struct {
 	table *stackTable
 	known map[stackID]stackID
 	depth []int32 // by stackID
 }
 
-// of returns the stack of the functions of a stack.
+// of returns the function stack of a stack.
 func (s *functionStacks) of(id stackID, source string) stackID {
 	var path []stackID
 	for ; id != 0; id = s.table.nodes[id].below {
@@ -237,13 +240,13 @@ func (s *functionStacks) of(id stackID, source string) stackID {
 
 // depthOf returns the number of frames of a stack.
 func (s *functionStacks) depthOf(id stackID) int32 {
-	for len(s.depth) < len(s.table.nodes) { // a stack comes after what it is on top of
+	for len(s.depth) < len(s.table.nodes) { // each stack has a higher id than the one below it
 		s.depth = append(s.depth, s.depth[s.table.nodes[len(s.depth)].below]+1)
 	}
 	return s.depth[id]
 }
 
-// branch returns the stack that two stacks have in common.
+// branch returns the outer part that two stacks share.
 func (s *functionStacks) branch(a, b stackID) stackID {
 	for a != b {
 		if s.depthOf(a) >= s.depthOf(b) {
@@ -255,8 +258,8 @@ func (s *functionStacks) branch(a, b stackID) stackID {
 	return a
 }
 
-// broken reports whether a stack has not even its outermost frame from the one before, and the next one has: the sampler
-// has lost frames then.
+// broken reports whether a stack shares no frame with the previous one, but the next stack does: then the sampler lost
+// frames.
 func (s *functionStacks) broken(before, stack, next stackID) bool {
 	return s.branch(before, stack) == 0 && s.branch(before, next) != 0
 }

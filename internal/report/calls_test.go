@@ -17,7 +17,7 @@ func countCalls(t *testing.T, tr *trace, opts CallOptions) *Calls {
 	return calls
 }
 
-// callArgs are the arguments of a FunctionCall event, in a dictionary, or with "" beside each other.
+// callArgs encodes the arguments of a FunctionCall event, in a dictionary or, if dict is "", side by side.
 func callArgs(dict, url, function string) func(e *timeline.ArgsEncoder) {
 	return func(e *timeline.ArgsEncoder) {
 		if dict != "" {
@@ -34,7 +34,7 @@ func callArgs(dict, url, function string) func(e *timeline.ArgsEncoder) {
 	}
 }
 
-// functionArgs are the arguments of a probe js_function-entry.
+// functionArgs encodes the arguments of a js_function-entry probe.
 func functionArgs(names, values [3]string) func(e *timeline.ArgsEncoder) {
 	return func(e *timeline.ArgsEncoder) {
 		e.OwnKey([]byte(timeline.OwnProbe))
@@ -46,7 +46,7 @@ func functionArgs(names, values [3]string) func(e *timeline.ArgsEncoder) {
 	}
 }
 
-// Events of calls count each call, and samples beside them nothing.
+// Call events count every call; samples beside them do not count.
 func TestCallsOfEvents(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	for i := range timeline.Nanos(3) {
@@ -59,7 +59,7 @@ func TestCallsOfEvents(t *testing.T) {
 	tr.addSlice(0, "any", "any", 7*ms, 1, functionArgs([3]string{"file", "class", "function"}, [3]string{"/", "C", "p"}))
 	tr.addSlice(0, "any", "any", 8*ms, 1, functionArgs([3]string{"arg0", "arg1", "arg2"}, [3]string{"a/b.js", "C", "q"}))
 	tr.addSlice(0, "any", "any", 9*ms, 1, functionArgs([3]string{"function", "line", "file"}, [3]string{"r", "7", "c.js"}))
-	tr.addSlice(0, "any", "any", 10*ms, 1, func(e *timeline.ArgsEncoder) { // a line that was cut
+	tr.addSlice(0, "any", "any", 10*ms, 1, func(e *timeline.ArgsEncoder) { // a truncated line
 		e.OwnKey([]byte(timeline.OwnProbe))
 		e.String([]byte("trace_mozilla:js_function-entry"))
 		e.Key([]byte("file"))
@@ -73,7 +73,8 @@ func TestCallsOfEvents(t *testing.T) {
 	}
 }
 
-// Samples show calls by what is new on the stack. Collections and native code hide the stack, being idle ends all calls.
+// Functions that are new on the stack of a sample were called. Garbage collections and native code hide the stack; being
+// idle ends all calls.
 func TestCallsOfSamples(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	tr.addSlice(0, "FunctionCall", "devtools.timeline", 0, ms, callArgs("data", "http://a/x.js", "event"))
@@ -81,7 +82,7 @@ func TestCallsOfSamples(t *testing.T) {
 		"(root)|a@u/a.js", "(root)|a@u/a.js|b@u/a.js", "(root)|(garbage collector)", "(root)|a@u/a.js|b@u/a.js", "(root)|(program)",
 		"(root)|a@u/a.js|b@u/a.js|b@u/a.js", // recursion
 		"(root)|a@u/a.js|c@u/a.js", "(root)|a@u/a.js|b@u/a.js",
-		"(root)|b@u/a.js",          // without its callers, which the sampler has lost
+		"(root)|b@u/a.js",          // without its callers, which the sampler lost
 		"(root)|a@u/a.js|b@u/a.js", // as before
 		"(root)|(idle)", "(root)|a@u/a.js", "(root)|d@v/a.js",
 	} {
@@ -93,7 +94,7 @@ func TestCallsOfSamples(t *testing.T) {
 	}
 }
 
-// In Firefox a function has many lines, and stacks hold functions of the browser.
+// In Firefox, a function has many lines, and stacks contain browser functions.
 func TestCallsOfSamplesOfFirefox(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: sourceFirefox, Unit: timeline.SampleUnitNanos})
 	push := func(at timeline.Nanos, frames ...timeline.Frame) {

@@ -10,19 +10,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The widths of names in text.
+// Widths of names in text output.
 const (
 	nameWidth  = 44
 	placeWidth = 24
-	// MaxName is the number of characters of a name that are shown: processes may be called by their command line.
+	// MaxName is the maximum number of characters shown of a name: a process may be named after its command line.
 	MaxName  = 60
-	maxShows = 80 // of a url in a title
+	maxShows = 80 // of a URL in a title
 )
 
-// detailed is the number of tasks, or inputs, that are shown in detail.
+// detailed is the number of tasks, or inputs, shown in detail.
 const detailed = 3
 
-// placeCell tells where something happened: for people in short, with the number by which --thread finds it, or its number in its recording.
+// placeCell returns the place where something happened: readers get a short form, with the number by which --thread finds the
+// thread, or its number in its recording.
 func placeCell(t *ThreadID) table.Cell {
 	c := threadCell(t)
 	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
@@ -32,7 +33,7 @@ func placeCell(t *ThreadID) table.Cell {
 	return c
 }
 
-// threadCell is a placeCell where it is known which recording is meant.
+// threadCell is a placeCell without the recording, for tables where that is clear.
 func threadCell(t *ThreadID) table.Cell {
 	c := table.Cell{Text: t.Thread, Long: t.ThreadTitle()}
 	if t.Thread == "" && !t.TID.HasNumber() {
@@ -50,8 +51,8 @@ func threadCell(t *ThreadID) table.Cell {
 	return c
 }
 
-// threads are the columns for a thread: readers get one, made by place, programs get four whose keys have a prefix.
-// Where thread returns nil they are empty.
+// threads returns the columns for a thread: readers get one, made by place; programs get four, whose keys start with
+// prefix. The cells are empty where thread returns nil.
 func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(*ThreadID) table.Cell) []table.TypedColumn[T] {
 	text := func(key string, of func(*ThreadID) string) table.TypedColumn[T] {
 		return table.Texts(prefix+key, "", func(row *T) string {
@@ -73,7 +74,7 @@ func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(
 	}
 }
 
-// spare are columns that may be left out.
+// spare gives columns a drop order, so that they may be left out.
 func spare[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T] {
 	for i := range columns {
 		columns[i] = columns[i].DropOrder(n)
@@ -81,7 +82,7 @@ func spare[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T
 	return columns
 }
 
-// optionalThreads are columns that may be left out, and are left out if no thread is known.
+// optionalThreads does the same, and omits the columns if no thread is known.
 func optionalThreads[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T] {
 	for i := range columns {
 		columns[i] = columns[i].DropOrder(n).IfAny()
@@ -89,7 +90,7 @@ func optionalThreads[T any](n uint8, columns []table.TypedColumn[T]) []table.Typ
 	return columns
 }
 
-// ofThread are the first columns, for programs, of a table about one thread.
+// ofThread returns the leading columns, for programs only, of a table about one thread.
 func ofThread[T any](t *ThreadID) []table.TypedColumn[T] {
 	columns := threads("", "", func(*T) *ThreadID { return t }, placeCell)
 	for i := range columns {
@@ -98,20 +99,19 @@ func ofThread[T any](t *ThreadID) []table.TypedColumn[T] {
 	return columns
 }
 
-// columns joins columns.
 func columns[T any](parts ...[]table.TypedColumn[T]) []table.TypedColumn[T] {
 	return slices.Concat(parts...)
 }
 
-// partText names a part of some work in one text.
+// partText returns the name and location of a part of some work.
 func partText(p *WorkPart) string { return strings.TrimSpace(p.Name + " " + p.Location) }
 
-// sliceNames is a column of names of functions or slices that marks the profiler's own work.
+// sliceNames returns a column of function or slice names that marks the profiler's own work.
 func sliceNames[T any](key, title string, width int, of func(*T) string) table.TypedColumn[T] {
 	return table.Names(key, title, width, of).Noted(producers.RecorderNote)
 }
 
-// mostParts are the columns about the part with the most self time.
+// mostParts returns the columns about the part with the most self time.
 func mostParts[T any](title string, of func(*T) *WorkPart) []table.TypedColumn[T] {
 	or := func(row *T) *WorkPart { return cmp.Or(of(row), &WorkPart{}) }
 	return []table.TypedColumn[T]{
@@ -130,7 +130,7 @@ func firstPart(w *Work) *WorkPart {
 	return &w.Parts[0]
 }
 
-// cut returns the first rows; limit 0: all.
+// cut returns the first limit rows; 0: all.
 func cut[T any](rows []T, limit int) []T {
 	if limit > 0 {
 		return rows[:min(limit, len(rows))]

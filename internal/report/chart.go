@@ -8,19 +8,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Chart is the content of a timeline of the threads of a Utilisation: slices that are long enough to be visible, and the time of the outermost of
-// the others. Times are nanoseconds, points in time on the trace's clock.
+// Chart is the content of a timeline of the threads in a Utilisation: the slices that are long enough to be visible, and the
+// time of the other outermost ones. Times are nanoseconds; points in time are on the trace's clock.
 type Chart struct {
 	Least timeline.Nanos // the length of the shortest slices
-	Step  timeline.Nanos // of ShortTime, counted from Utilisation.Start
+	Step  timeline.Nanos // length of ShortTime's steps, which start at Utilisation.Start
 	Names []string       // of slices
 	Rows  []ChartRow     // one for each thread of the Utilisation
 }
 
-// ChartRow has the slices of a thread. Slices that do not nest, and slices of a stream beside the thread, are below the others.
+// ChartRow holds the slices of a thread. Slices that do not nest, and slices of a stream beside the thread, are below the
+// others.
 type ChartRow struct {
 	Depths int          // number of levels
-	Slices []ChartSlice // by start; at one start the outer ones first
+	Slices []ChartSlice // by start; at the same start, outer ones first
 	Short  []ShortTime  // by step, then kind
 }
 
@@ -33,7 +34,7 @@ type ChartSlice struct {
 	CPU             timeline.Nanos // its CPU time; −1: unknown
 }
 
-// ShortTime is the time in a step of outermost slices of a kind that are too short for the chart.
+// ShortTime is the time, within one step, of the outermost slices of one kind that are too short for the chart.
 type ShortTime struct {
 	Step, Kind int
 	Time       timeline.Nanos
@@ -41,23 +42,24 @@ type ShortTime struct {
 
 // Limits of a chart.
 const (
-	chartParts     = 4000 // slices shorter than the length divided by this are invisible
+	chartParts     = 4000 // slices shorter than the whole length divided by this are invisible
 	maxChartSlices = 40_000
 	maxChartDepth  = 32
 	chartSteps     = 500
 )
 
-// chartCollector keeps the slices of a chart. When there are too many it keeps the longer half, so that its memory does not grow with the trace.
+// chartCollector keeps the slices of a chart. When there are too many, it keeps the longer half, so that its memory use does
+// not grow with the trace.
 type chartCollector struct {
 	use   *useCollector
 	least timeline.Nanos
 	step  timeline.Nanos
-	limit int // of kept
+	limit int // maximum of kept
 	kept  int
 	rows  []*chartRow // by TrackID of the threads; nil: not in the chart
 }
 
-// chartRow is a row that grows.
+// chartRow is a ChartRow under construction.
 type chartRow struct {
 	slices []chartSlice
 	depths []int // by lane
@@ -71,7 +73,7 @@ type chartSlice struct {
 	name string
 }
 
-// newChartCollector prepares the second walk of use.
+// newChartCollector returns a collector for the second walk of use.
 func newChartCollector(use *useCollector, limit int) *chartCollector {
 	length := use.out.End - use.out.Start
 	c := &chartCollector{use: use, limit: limit, least: length/chartParts + 1, step: length/chartSteps + 1, rows: make([]*chartRow, len(use.places))}
@@ -81,7 +83,7 @@ func newChartCollector(use *useCollector, limit int) *chartCollector {
 	return c
 }
 
-// item handles the start of a slice. Threads that are known by their samples have none.
+// item handles the start of a slice. Threads shown by their samples have none.
 func (c *chartCollector) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) {
 	thread := c.use.places[it.Track]
 	if thread == 0 || c.use.rows[thread] == nil || it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !c.use.selected.Item(it) {
@@ -104,7 +106,6 @@ func (c *chartCollector) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 	}
 }
 
-// lane returns the number of a lane.
 func (r *chartRow) lane(at timeline.TrackLane) int {
 	i, ok := r.lanes[at]
 	if !ok {
@@ -131,8 +132,8 @@ func (c *chartCollector) add(row *chartRow, s *chartSlice, name []byte) {
 	}
 }
 
-// keep keeps the longest slices, limit of more. Of those that are as long as the shortest that stay, it keeps as many as there is room for,
-// evenly spread over rows and time.
+// keep keeps only the limit longest slices. Of the slices that tie with the shortest one kept, it keeps as many as there is
+// room for, evenly spread over rows and time.
 func (c *chartCollector) keep(limit int) {
 	var lengths []timeline.Nanos
 	for _, r := range c.rows {
@@ -166,7 +167,8 @@ func (c *chartCollector) keep(limit int) {
 	c.kept = limit
 }
 
-// addShort adds the time of a short slice, if it is an outermost one: the time of the others is in what is around them.
+// addShort adds the time of a short slice, if it is an outermost one: the time of inner ones is part of the slices
+// around them.
 func (c *chartCollector) addShort(row *chartRow, s *chartSlice) {
 	counts := s.Depth == 0 && s.Kind < len(c.use.out.Kinds)
 	for from, end := s.Start, s.Start+s.Duration; counts && from < end; {
@@ -177,7 +179,8 @@ func (c *chartCollector) addShort(row *chartRow, s *chartSlice) {
 	}
 }
 
-// addSamples adds the calls that samples of a thread saw: a function runs while consecutive samples have it at the same place.
+// addSamples adds the calls that samples of a thread saw: a function runs while consecutive samples show it in the same place
+// on the stack.
 func (c *chartCollector) addSamples(p *Profiles, t *Thread) {
 	row := c.rows[t.track]
 	row.lane(timeline.TrackLane{Track: t.track})
@@ -202,7 +205,7 @@ func (c *chartCollector) addSamples(p *Profiles, t *Thread) {
 	calls.close(0, calls.end)
 }
 
-// sampledCalls are the open calls during a pass over the samples of a thread.
+// sampledCalls holds the open calls during a pass over the samples of a thread.
 type sampledCalls struct {
 	collector *chartCollector
 	row       *chartRow
@@ -212,17 +215,17 @@ type sampledCalls struct {
 	shallow   []int32 // by step: itself, or the innermost step around it that the chart has room for
 
 	open []sampledCall
-	path []int32 // steps of a stack, the innermost first
+	path []int32 // steps of a stack, innermost first
 	end  timeline.Nanos
 }
 
 type sampledCall struct {
-	step, kind int // step: of paths; −1: none, no function is known
+	step, kind int // step: index in paths.steps; −1: no function is known
 	state      string
 	from       timeline.Nanos
 }
 
-// see handles a sample. The garbage collector belongs to what it interrupts.
+// see handles a sample. A garbage collection runs inside the function that it interrupts.
 func (c *sampledCalls) see(o *observation, t *Thread, kind int) {
 	c.path = c.path[:0]
 	if i, ok := slices.BinarySearch(c.paths.ids, o.stack); ok && o.stack != 0 {
@@ -246,7 +249,7 @@ func (c *sampledCalls) see(o *observation, t *Thread, kind int) {
 	c.end = o.end()
 }
 
-// close ends the calls from a depth on.
+// close ends the open calls from the given depth inwards.
 func (c *sampledCalls) close(depth int, at timeline.Nanos) {
 	for len(c.open) > depth {
 		call := c.open[len(c.open)-1]
@@ -273,7 +276,7 @@ func (c *chartCollector) done() *Chart {
 	return out
 }
 
-// done returns the row, with its lanes below each other.
+// done returns the row, with its lanes one below the other.
 func (r *chartRow) done(out *Chart, names map[string]int, kinds int) (row ChartRow) {
 	for i := range r.slices {
 		s := &r.slices[i]
@@ -303,7 +306,7 @@ func (r *chartRow) done(out *Chart, names map[string]int, kinds int) (row ChartR
 	return row
 }
 
-// ChartOf returns a chart with at most limit slices: the longest. Short has the time of the others.
+// ChartOf returns a chart with the limit longest slices of c. Short includes the time of the others.
 func (u *Utilisation) ChartOf(c *Chart, limit int) *Chart {
 	rows, count := make([]*chartRow, len(c.Rows)), 0
 	for i, row := range c.Rows {

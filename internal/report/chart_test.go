@@ -26,7 +26,7 @@ func opened(t *testing.T, text string) *timeline.Timeline {
 	return timeline.Of(tr)
 }
 
-// chartOf makes the chart of a Chrome trace that may have so many slices.
+// chartOf makes the chart of a Chrome trace with at most limit slices.
 func chartOf(t *testing.T, events string, limit int) (*Utilisation, *Chart) {
 	t.Helper()
 	tl := opened(t, events)
@@ -58,7 +58,8 @@ func (c *Chart) texts() (rows []string) {
 	return rows
 }
 
-// A chart has the slices of threads at their depths, what overlaps below them, and the time of short outermost ones.
+// A chart has the slices of threads at their depths, overlapping slices below them, and the time of short outermost
+// ones.
 func TestChart(t *testing.T) {
 	u, c := chartOf(t, `[
 		{"ph":"X","pid":1,"tid":1,"ts":0,"dur":80000,"tts":5000,"tdur":20000,"name":"outer"},
@@ -82,7 +83,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// However many slices there are, a chart has no more than it may: the longest. All time that it lacks is in Short.
+// However many slices there are, a chart keeps only the longest, up to its limit. All other time is in Short.
 func TestChartAdapts(t *testing.T) {
 	var b strings.Builder
 	const n = 3000
@@ -125,7 +126,8 @@ func TestChartAdapts(t *testing.T) {
 	}
 }
 
-// Consecutive samples with a function at the same place are one call; the collector is in what it interrupts.
+// Consecutive samples with a function in the same place are one call; a garbage collection is inside the call that it
+// interrupts.
 func TestChartOfSamples(t *testing.T) {
 	tl := opened(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4,5]},
 		{"id":2,"callFrame":{"functionName":"f","url":"a.js","lineNumber":1},"children":[3]},{"id":3,"callFrame":{"functionName":"g","url":"a.js","lineNumber":2}},
@@ -142,7 +144,7 @@ func TestChartOfSamples(t *testing.T) {
 	}
 }
 
-// A waterfall has each span below its parent, and of too many those that failed and took longest.
+// A waterfall shows each span below its parent; if there are too many, it keeps the ones that failed and took longest.
 func TestWaterfall(t *testing.T) {
 	c := newWaterfallCollector(4)
 	add := func(trace, id, parent string, start, dur timeline.Nanos, failed bool) {
@@ -164,7 +166,7 @@ func TestWaterfall(t *testing.T) {
 	}
 }
 
-// Spans that are each other's parents, and a trace that is too large, end.
+// The collector copes with spans that are each other's parents, and with a trace that is too large.
 func TestHostileWaterfall(t *testing.T) {
 	c := newWaterfallCollector(50)
 	for i := range 2000 {
@@ -179,7 +181,7 @@ func TestHostileWaterfall(t *testing.T) {
 	}
 }
 
-// Slices of one length are thinned evenly, not dropped together.
+// Slices of equal length are thinned out evenly, not dropped together.
 func TestChartOfEqualSlices(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {

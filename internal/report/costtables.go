@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// costTitles are the titles of columns of cost tables by their names. The others are for programs only.
+// costTitles maps the names of cost table columns to titles. Other columns are for programs only.
 var costTitles = map[string]string{
 	"self_ns": "self ms", "total_ns": "total ms", "self_cpu_ns": "CPU ms", "self_without_cpu_ns": "CPU unknown ms", "slices": "slices",
 	"long_tasks": "long slices", "gc_provoked_ns": "provoked GC ms", "freed_bytes": "freed KB",
@@ -21,18 +21,18 @@ var costTitles = map[string]string{
 	"inputs": "inputs", "worst_input_latency_ns": "worst latency ms",
 }
 
-// lessTelling are the titles of columns to leave out when room is short, the least important last.
+// lessTelling lists the titles of columns to leave out when room is short, the least important last.
 var lessTelling = []string{
 	"total ms", "CPU ms", "long slices", "forced ms", "worst latency ms", "requests", "received KB", "inputs", "provoked GC ms", "freed KB",
 	"slices", "async ms", "CPU unknown ms",
 }
 
-// costKinds are the kinds of columns by their units.
+// costKinds maps the units of columns to their kinds.
 var costKinds = map[costtables.Unit]table.Kind{
 	costtables.Count: table.CountKind, costtables.Nanoseconds: table.TimeKind, costtables.Bytes: table.ByteKind,
 }
 
-// CostReport prints tables of costs below a heading.
+// CostReport renders cost tables below a heading.
 func CostReport(heading string, tables []*costtables.Table) *table.Report {
 	if tables == nil {
 		tables = []*costtables.Table{}
@@ -44,7 +44,8 @@ func CostReport(heading string, tables []*costtables.Table) *table.Report {
 	return out
 }
 
-// CostTable prints a table of costs. Input events have their time since the start of the trace, as --from and --to count it.
+// CostTable renders a cost table. Input events are shown with their time since the start of the trace, which is how --from
+// and --to count.
 func CostTable(t *costtables.Table) *table.Table {
 	title, split := t.Type, ""
 	if t.Group != costtables.GroupNone {
@@ -93,7 +94,7 @@ func CostTable(t *costtables.Table) *table.Table {
 	return out
 }
 
-// costNumbers are the columns with numbers. Readers get one column and a share where programs get four columns.
+// costNumbers returns the columns with numbers.
 func costNumbers(t *costtables.Table) (columns []table.TypedColumn[costtables.Row]) {
 	add := func(c table.Column, cell func(*costtables.Row) table.Cell) {
 		c.DropOrder = uint8(slices.Index(lessTelling, c.Title) + 1)
@@ -126,7 +127,7 @@ func costNumbers(t *costtables.Table) (columns []table.TypedColumn[costtables.Ro
 	return columns
 }
 
-// SelectCosts restricts the costs of an attribution to what is selected; nil: all.
+// SelectCosts restricts the costs of an attribution to the selected part of the trace; nil: all of it.
 func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
 	if rules.Cost.Window.From, rules.Cost.Window.To = selected.Window(); selected != nil {
 		rules.Cost.Counts = selected.Head
@@ -134,10 +135,11 @@ func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
 	}
 }
 
-// ContextName names a context where there is room; a page or frame of which no url is known by the start of its id.
+// ContextName names a context where there is room. Pages and frames without a known URL are named by the start of their
+// id.
 func ContextName(t *costtables.Table, r *costtables.Row) string {
 	typ := strings.TrimSuffix(t.Type, " (derived)")
-	isID := len(r.Name) == 32 && strings.Trim(r.Name, "0123456789ABCDEF") == "" // of a frame of Chrome
+	isID := len(r.Name) == 32 && strings.Trim(r.Name, "0123456789ABCDEF") == "" // the id of a Chrome frame
 	switch {
 	case (typ == costtables.TypePage || typ == "Frame") && isID:
 		return "frame " + r.Name[:8] + "… (url not recorded)"
@@ -149,7 +151,7 @@ func ContextName(t *costtables.Table, r *costtables.Row) string {
 	return r.Name
 }
 
-// costNames returns the displayed names of the rows. Contexts with the same name get their ids.
+// costNames returns the displayed names of the rows. If several contexts have the same name, their ids are appended.
 func costNames(t *costtables.Table) []string {
 	names, first, same := make([]string, len(t.Rows)), map[string]string{}, map[string]bool{}
 	for i := range t.Rows {

@@ -10,14 +10,14 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// costText is a table of costs as text, without its heading.
+// costText returns a cost table as text, without its heading.
 func costText(t *costtables.Table) string {
 	var b bytes.Buffer
 	CostReport("", []*costtables.Table{t}).WriteText(&b, table.Terminal{}, "")
 	return b.String()[1:]
 }
 
-// Numbers stand below each other whatever script the names are in; long names lose their middle; columns without a value are
+// Numbers are aligned whatever script the names are in; long names are shortened in the middle; columns without values are
 // left out.
 func TestCostText(t *testing.T) {
 	table := costtables.Table{Type: "Frame", Group: costtables.GroupPage, Split: costtables.SplitThread, Busy: 4_000_000, Rows: []costtables.Row{
@@ -34,7 +34,7 @@ Frame by page                                                 thread    self ms 
 	}
 }
 
-// No control character of a name gets to the terminal.
+// No control character in a name reaches the terminal.
 func TestCostTextIsPrintable(t *testing.T) {
 	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{Amounts: costtables.Amounts{ID: "1", Name: "a\nb\x1b"}}}})
 	head, rest, _ := strings.Cut(text[1:], "\n")
@@ -43,7 +43,7 @@ func TestCostTextIsPrintable(t *testing.T) {
 	}
 }
 
-// People can tell contexts apart that are called the same; one that is in several rows keeps its name.
+// Readers can tell apart contexts with the same name; a context in several rows keeps its name.
 func TestSameNames(t *testing.T) {
 	got := costNames(&costtables.Table{Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "frame/F1", Name: "about:blank", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F2", Name: "about:blank"}},
@@ -55,7 +55,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// The text tells when each input event happened, from the start of the trace, so that people can look at that time.
+// The text shows when each input event happened, from the start of the trace, so that readers can look at that time.
 func TestInputTimes(t *testing.T) {
 	text := costText(&costtables.Table{Type: "InputEvent", Start: 1_000_000, Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "latency/1", Name: "KEY_PRESSED 1"}, Input: &costtables.InputInfo{Start: 1_000_000}},

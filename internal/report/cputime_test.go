@@ -24,7 +24,7 @@ func TestCPUTimeOfThreads(t *testing.T) {
 	}
 }
 
-// A thread that sleeps in a system call is not busy, wherever it is called, and that is not a task.
+// A thread that sleeps in a system call is not busy, wherever the call is made, and such a call is not a task.
 func TestSleepingIsNotBusy(t *testing.T) {
 	const text = `{"traceEvents":[
 		{"ph":"X","cat":"app","name":"work","ts":0,"dur":100000,"pid":1,"tid":1},{"ph":"X","cat":"syscall","name":"futex","ts":10000,"dur":60000,"pid":1,"tid":1},
@@ -42,7 +42,7 @@ func TestSleepingIsNotBusy(t *testing.T) {
 	}
 }
 
-// The slowest input is the same in all places: a scroll counts, a movement of the pointer does not.
+// The slowest input is the same everywhere: a scroll counts, a pointer movement does not.
 func TestSlowestInput(t *testing.T) {
 	text := `{"traceEvents":[` + timing(1, "pointermove", 100_000, 101_000, 102_000, 900_000, 0) + "," + timing(2, "wheel", 200_000, 201_000, 202_000, 500_000, 0) + "," +
 		timing(3, "click", 200_000, 201_000, 202_000, 300_000, 7) + `]}`

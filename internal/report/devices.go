@@ -12,32 +12,32 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Job is the position of one process in a distributed training, as its trace records it.
+// Job is the position of one process in a distributed training run, as its trace records it.
 type Job struct {
 	Rank      int64  `json:"rank"`                 // in a merge: the rank of the reference
 	Ranks     int    `json:"ranks,omitempty"`      // the number of merged ranks; 0: not a merge
-	WorldSize int64  `json:"world_size,omitempty"` // number of ranks; 0: not known
+	WorldSize int64  `json:"world_size,omitempty"` // number of ranks; 0: unknown
 	Backend   string `json:"backend,omitempty"`    // of the communication: "nccl"
 }
 
-// Device is the utilisation of a GPU or another device. Work of several streams at the same time counts once.
+// Device is the utilisation of a GPU or another device. Simultaneous work on several streams counts once.
 type Device struct {
 	Device  int64            `json:"device"`         // the producer's number for it
 	Name    string           `json:"name,omitempty"` // "NVIDIA H100 80GB HBM3"
-	Rank    *int64           `json:"rank,omitempty"` // of the process; nil: not known
+	Rank    *int64           `json:"rank,omitempty"` // of the process; nil: unknown
 	Process string           `json:"process"`
 	PID     timeline.InputID `json:"pid"`
 	Kernels int64            `json:"kernels"`
-	Copies  int64            `json:"copies"` // of memory, and fills
-	Bytes   int64            `json:"bytes"`  // copied and filled, where slices say so
+	Copies  int64            `json:"copies"` // memory copies and fills
+	Bytes   int64            `json:"bytes"`  // copied and filled, where recorded
 
-	// Window is the time from the start of the first work on any device of the trace to the end of the last, Busy the time in
-	// which the device worked, Idle the rest.
+	// Window is the time from the start of the first work on any device of the trace to the end of the last, Busy is the time
+	// in which the device worked, and Idle is the rest.
 	Window timeline.Nanos `json:"window_ns"`
 	Busy   timeline.Nanos `json:"busy_ns"`
 	Idle   timeline.Nanos `json:"idle_ns"`
-	// Compute, Communication and Copy are the times with kernels that compute, with those that communicate, and with copies
-	// and fills. Hidden is the time of communication and copies during which the device computes as well.
+	// Compute, Communication and Copy are the times with computing kernels, with communicating kernels, and with copies and
+	// fills. Hidden is the time of communication and copies during which the device also computes.
 	Compute       timeline.Nanos `json:"compute_ns"`
 	Communication timeline.Nanos `json:"communication_ns"`
 	Copy          timeline.Nanos `json:"copy_ns"`
@@ -46,47 +46,48 @@ type Device struct {
 	Recorded RecordedAs `json:"-"`
 }
 
-// Stream is the utilisation of a stream of a device.
+// Stream is the utilisation of a device stream.
 type Stream struct {
 	ThreadID
-	Rank    *int64         `json:"rank,omitempty"` // as of Device
+	Rank    *int64         `json:"rank,omitempty"` // as in Device
 	Device  int64          `json:"device"`
 	Kernels int64          `json:"kernels"`
 	Copies  int64          `json:"copies"`
-	Window  timeline.Nanos `json:"window_ns"` // as for Device
+	Window  timeline.Nanos `json:"window_ns"` // as in Device
 	Busy    timeline.Nanos `json:"busy_ns"`
 	Idle    timeline.Nanos `json:"idle_ns"`
-	Overlap timeline.Nanos `json:"overlap_ns"` // with several slices at once
-	// LongestIdle is the longest time between two slices of the stream, which starts at LongestIdleAt; 0 and nil if there is none.
+	Overlap timeline.Nanos `json:"overlap_ns"` // time with several slices at once
+	// LongestIdle is the longest gap between two slices of the stream, and LongestIdleAt its start; 0 and nil without gaps.
 	LongestIdle   timeline.Nanos  `json:"longest_idle_ns,omitempty"`
 	LongestIdleAt *timeline.Nanos `json:"longest_idle_ts_ns,omitempty"`
 }
 
-// Step is one iteration of a training or inference, as PyTorch's profiler marks them.
+// Step is one iteration of training or inference, as PyTorch's profiler marks them.
 type Step struct {
 	Name string `json:"name"` // "ProfilerStep#4"
 	ThreadID
-	Rank     *int64         `json:"rank,omitempty"` // as of Device
+	Rank     *int64         `json:"rank,omitempty"` // as in Device
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
-	// DeviceBusy is the time in which the devices of its recording worked during the step, summed over all Devices: what
-	// the step has launched may also run later.
+	// DeviceBusy is the time in which the devices of its recording worked during the step, summed over all Devices. Work
+	// that the step launched may also run after it.
 	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
-	// Of this time, kernels compute for Compute, others only communicate for Communication, and for Copy there are only copies and fills.
+	// This time consists of Compute, when kernels compute; Communication, when kernels only communicate; and Copy, when only
+	// copies and fills run.
 	Compute       timeline.Nanos `json:"compute_ns"`
 	Communication timeline.Nanos `json:"exposed_communication_ns"`
 	Copy          timeline.Nanos `json:"exposed_copy_ns"`
 	Devices       int            `json:"devices"`
 }
 
-// Limits of memory for devices.
+// Memory limits for devices.
 const (
 	maxDevices = 1 << 8
 	maxStreams = 1 << 12
 	maxSteps   = 1 << 16
 )
 
-// The kinds of work on a device, and on a stream, that may go on at the same time.
+// The kinds of work that can run on a device, and on a stream, at the same time.
 const (
 	computing = iota
 	communicating
@@ -105,13 +106,13 @@ type deviceCounter struct {
 	steps   []Step
 	started []startedStep     // by step
 	ranks   map[string]*int64 // by input
-	first   timeline.Nanos    // begin of the first work
+	first   timeline.Nanos    // start of the first work
 	last    timeline.Nanos    // end of the last
 
 	uncounted int64 // work and steps for which there is no room
 }
 
-// deviceKey is a device of a process: two files that were joined have devices of one number.
+// deviceKey identifies a device of a process: joined files can use the same number for different devices.
 type deviceKey struct {
 	process timeline.TrackID
 	number  int64
@@ -123,10 +124,10 @@ type deviceWork struct {
 	busy  busyTimes
 }
 
-// startedStep is what is known about a step when it begins.
+// startedStep is the state at the start of a step.
 type startedStep struct {
 	input  string
-	worked [workKinds]timeline.Nanos // what the devices of the input had
+	worked [workKinds]timeline.Nanos // busy times of the input's devices until then
 }
 
 type streamWork struct {
@@ -137,8 +138,8 @@ type streamWork struct {
 	any         bool
 }
 
-// busyTimes sums the times of a device by the set of kinds of work that it does. Work comes in the order of its starts, so the only state is when
-// each kind of work ends.
+// busyTimes sums the times of a device by the set of kinds of work in progress. Work arrives in order of its start, so the only
+// state is when each kind of work ends.
 type busyTimes struct {
 	any   bool
 	now   timeline.Nanos
@@ -161,7 +162,7 @@ func (b *busyTimes) advance(now timeline.Nanos) {
 	}
 }
 
-// begin handles work.
+// begin handles the start of some work.
 func (b *busyTimes) begin(kind int, from, to timeline.Nanos) {
 	if !b.any {
 		*b = busyTimes{any: true, now: from, until: [workKinds]timeline.Nanos{from, from, from}}
@@ -170,14 +171,14 @@ func (b *busyTimes) begin(kind int, from, to timeline.Nanos) {
 	b.until[kind] = max(b.until[kind], to)
 }
 
-// finish adds up what has not ended yet.
+// finish adds up the time of work that has not ended yet.
 func (b *busyTimes) finish() {
 	for _, until := range b.until {
 		b.advance(until)
 	}
 }
 
-// with returns the time with any of some kinds of work.
+// with returns the time with work of any of the given kinds.
 func (b *busyTimes) with(kinds int) (t timeline.Nanos) {
 	for set, spent := range b.spent {
 		if set&kinds != 0 {
@@ -194,7 +195,7 @@ func newDeviceCounter(tl *timeline.Timeline) *deviceCounter {
 	}
 }
 
-// begin handles the start of a slice of a thread, and returns the table to which it belongs and the bytes that it copied.
+// begin handles the start of a slice of a thread, and returns its table and the number of bytes that it copied.
 func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *openSum) (kind SliceKind, moved int64) {
 	switch string(it.Category) {
 	case producers.CPUOperator:
@@ -225,7 +226,7 @@ func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *ope
 		}
 	}
 	if !onDevice || !onStream {
-		return ThreadSlices, 0 // another producer's, with another meaning of the word
+		return ThreadSlices, 0 // from another producer, for which the category means something else
 	}
 	if it.Dur != timeline.NoTime {
 		c.work(it, kind, thread, device, moved)
@@ -233,7 +234,7 @@ func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *ope
 	return kind, max(moved, 0)
 }
 
-// work handles work of a device.
+// work handles a slice of device work.
 func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.TrackID, device, moved int64) {
 	s := c.stream(thread, device)
 	if s == nil {
@@ -257,12 +258,12 @@ func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.
 	s.begin(it.TS, end)
 }
 
-// isDeviceWork reports whether slices of a category are work of a device.
+// isDeviceWork reports whether slices of a category are device work.
 func isDeviceWork(category []byte) bool {
 	return producers.IsGPUWork(category) && string(category) != producers.GPUAnnotation
 }
 
-// workOf returns the kind of some work of a device.
+// workOf returns the kind of a slice of device work.
 func workOf(it *timeline.Item) int {
 	switch {
 	case string(it.Category) != producers.Kernel:
@@ -273,7 +274,8 @@ func workOf(it *timeline.Item) int {
 	return computing
 }
 
-// isCommunication reports whether a kernel exchanges data with other devices: kernels of NCCL, and of RCCL, are called so.
+// isCommunication reports whether a kernel exchanges data with other devices: NCCL and RCCL kernels, which are recognised
+// by their names, do.
 func isCommunication(kernel []byte) bool {
 	return bytes.HasPrefix(kernel, []byte("nccl")) || bytes.HasPrefix(kernel, []byte("rccl"))
 }
@@ -303,7 +305,7 @@ func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWor
 	return s
 }
 
-// deviceName returns the model of a device by an input.
+// deviceName returns the model of a device, according to an input.
 func (c *deviceCounter) deviceName(input string, device int64) string {
 	prefix, suffix := factOf(input, "deviceProperties["), "].id"
 	for _, a := range c.tl.Attributes() {
@@ -314,7 +316,7 @@ func (c *deviceCounter) deviceName(input string, device int64) string {
 	return ""
 }
 
-// factOf returns the key of a fact that an input states about its trace.
+// factOf returns the attribute key of a fact that an input states about its trace.
 func factOf(input, key string) string {
 	if input == "" {
 		return key
@@ -322,14 +324,14 @@ func factOf(input, key string) string {
 	return timeline.InputFacts + input + "." + key
 }
 
-// The facts that tell which place a process has in a distributed training.
+// The facts about the position of a process in a distributed training run.
 const (
 	rankFact      = "distributedInfo.rank"
 	worldSizeFact = "distributedInfo.world_size"
 	backendFact   = "distributedInfo.backend"
 )
 
-// rankOf returns the rank of the processes of an input; nil if it is not known.
+// rankOf returns the rank of the processes of an input; nil if unknown.
 func (c *deviceCounter) rankOf(input string) *int64 {
 	rank, known := c.ranks[input]
 	if !known {
@@ -351,7 +353,7 @@ func (c *deviceCounter) attribute(key string) (found timeline.Attribute) {
 	return found
 }
 
-// begin handles work of a stream.
+// begin handles the start of work on the stream.
 func (s *streamWork) begin(from, to timeline.Nanos) {
 	if s.any && from > s.until && from-s.until > s.LongestIdle {
 		at := s.until
@@ -366,7 +368,7 @@ func (s *streamWork) begin(from, to timeline.Nanos) {
 	s.next, s.until = max(s.next, second), max(s.until, to)
 }
 
-// beginStep handles what may be the start of a step.
+// beginStep handles a slice that may be a step.
 func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o *openSum) {
 	number, ok := strings.CutPrefix(string(it.Name), producers.StepPrefix)
 	if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || it.Dur == timeline.NoTime {
@@ -383,7 +385,6 @@ func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o 
 	o.step = int32(len(c.steps))
 }
 
-// end handles the end of a slice.
 func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
 	if o.step > 0 {
 		start, step := &c.started[o.step-1], &c.steps[o.step-1]
@@ -393,7 +394,8 @@ func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
 	}
 }
 
-// busyUntil returns how long all devices of an input have worked up to now: each moment counts for the first kind of work that goes on.
+// busyUntil returns how long all devices of an input have worked up to now: each moment counts only for the first kind of work
+// in progress.
 func (c *deviceCounter) busyUntil(input string, now timeline.Nanos) (worked [workKinds]timeline.Nanos) {
 	for _, d := range c.devices {
 		if d.input == input {
@@ -406,7 +408,7 @@ func (c *deviceCounter) busyUntil(input string, now timeline.Nanos) (worked [wor
 	return worked
 }
 
-// finish adds what was found out to a report.
+// finish adds the results to a report.
 func (c *deviceCounter) finish(out *Slices) {
 	window, devices := c.last-c.first, map[string]int{}
 	slices.SortStableFunc(c.devices, compareDevices)
@@ -432,12 +434,12 @@ func (c *deviceCounter) finish(out *Slices) {
 	out.Job = c.job()
 }
 
-// compareDevices sorts by rank, then by number.
+// compareDevices sorts by rank, input and number.
 func compareDevices(a, b *deviceWork) int {
 	return cmp.Or(compareRanks(a.Rank, b.Rank), cmp.Compare(a.input, b.input), cmp.Compare(a.Device.Device, b.Device.Device))
 }
 
-// compareRanks sorts what has no rank first.
+// compareRanks sorts unknown ranks first.
 func compareRanks(a, b *int64) int {
 	switch {
 	case a == nil && b == nil:
@@ -450,7 +452,7 @@ func compareRanks(a, b *int64) int {
 	return cmp.Compare(*a, *b)
 }
 
-// job returns the place of the trace in a distributed training; nil: unknown.
+// job returns the position of the trace in a distributed training run; nil: unknown.
 func (c *deviceCounter) job() *Job {
 	rank := c.attribute(rankFact)
 	if !rank.IsInt {

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hasEnd reports whether the input has an end for a slice. Other slices never end, or weft closed them.
+// hasEnd reports whether the input records the end of a slice. Other slices never end, or weft closed them.
 func hasEnd(it *timeline.Head) bool { return it.Dur != timeline.NoTime && !it.DidNotEnd }
 
 // endOf returns the end of a slice for which hasEnd is true.

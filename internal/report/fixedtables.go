@@ -9,13 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The reports on phases of layout and on calls of functions replay scripts of DTrace that came with the probes of a browser. Their text is
-// fixed to the byte; sorted, or with columns chosen, they are tables like all others.
+// The reports on layout phases and on function calls reproduce DTrace scripts that came with the probes of a browser. Their
+// text is fixed to the byte; when sorted, or with chosen columns, they are tables like all others.
 
 const noLayout = "this trace has no layout events; record the layout probes, a Chrome trace with the category devtools.timeline,\n" +
 	"or a Firefox profile, or name other slices with --phases"
 
-// fixed is a report with a fixed text. nothing is the message for a report without rows.
+// fixed returns a report with a fixed text. nothing is the message for a report without rows.
 func fixed(text string, json table.Record, nothing string, tables ...*table.Table) *table.Report {
 	r := &table.Report{Fixed: true, Text: text, Head: []table.Record{json}, Sections: []table.Section{{Tables: tables}}}
 	for _, t := range tables {
@@ -27,7 +27,7 @@ func fixed(text string, json table.Record, nothing string, tables ...*table.Tabl
 	return r
 }
 
-// text and number are columns whose titles are their keys.
+// text and number return columns whose titles are their keys.
 func text[T any](key string, of func(*T) string) table.TypedColumn[T] {
 	return table.Texts(key, key, of)
 }
@@ -44,14 +44,14 @@ func (l *Layout) uncounted(r *table.Report) *table.Report {
 	return r
 }
 
-// layoutRows are rows in the JSON form.
+// layoutRows is the JSON form of rows about layout.
 type layoutRows[Row any] struct {
-	Mode      string `json:"mode,omitempty"` // of times
+	Mode      string `json:"mode,omitempty"` // only for times
 	Rows      []Row  `json:"rows"`
 	Uncounted int64  `json:"uncounted"`
 }
 
-// CountReport prints how often phases began: the rows with the largest counts, which come last, as many as limit says; 0: all.
+// CountReport renders how often phases began: the limit rows with the largest counts, which come last; 0: all rows.
 func (l *Layout) CountReport(limit int) *table.Report {
 	rows := largest(l.Counts(), limit)
 	var b strings.Builder
@@ -66,10 +66,10 @@ func (l *Layout) CountReport(limit int) *table.Report {
 		)))
 }
 
-// TimeModes are the names of the modes of Times.
+// TimeModes holds the names of the modes of Times.
 var TimeModes = [...]string{ByDTrace: "dtrace", Exclusive: "exclusive", Inclusive: "inclusive"}
 
-// TimeReport prints how long phases took, with a limit as CountReport.
+// TimeReport renders how long phases took, with a limit as for CountReport.
 func (l *Layout) TimeReport(mode TimeMode, limit int) *table.Report {
 	rows := largest(l.Times(mode), limit)
 	var b strings.Builder
@@ -84,7 +84,7 @@ func (l *Layout) TimeReport(mode TimeMode, limit int) *table.Report {
 		)))
 }
 
-// phasesRows are the rows about phases in the JSON form.
+// phasesRows is the JSON form of the rows about phases.
 type phasesRows struct {
 	Rows             []LayoutPhase   `json:"rows"`
 	Nesting          []LayoutNesting `json:"nesting"`
@@ -94,7 +94,7 @@ type phasesRows struct {
 	UncountedNesting int64           `json:"uncounted_nesting"`
 }
 
-// PhaseReport prints phases, and how they nest.
+// PhaseReport renders phases, and how they nest.
 func (l *Layout) PhaseReport() *table.Report {
 	all := phasesRows{l.Phases(), l.Nesting(), l.UnbalancedStarts, l.UnmatchedEnds, l.Uncounted, l.UncountedNesting}
 	var b strings.Builder
@@ -132,7 +132,7 @@ func (l *Layout) PhaseReport() *table.Report {
 	return out
 }
 
-// Report prints calls, with a limit as Layout.CountReport.
+// Report renders calls, with a limit as for Layout.CountReport.
 func (c *Calls) Report(limit int) *table.Report {
 	c.Rows = largest(c.Rows, limit)
 	var b strings.Builder
@@ -158,7 +158,7 @@ func (c *Calls) Report(limit int) *table.Report {
 	return out
 }
 
-// largest returns the last rows, which have the largest numbers; limit 0: all.
+// largest returns the last limit rows, which have the largest numbers; 0: all.
 func largest[T any](rows []T, limit int) []T {
 	if limit > 0 && limit < len(rows) {
 		return rows[len(rows)-limit:]
@@ -181,7 +181,7 @@ func right(text string, width int) string { return blanks(width-len(text)) + tex
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
-// escaped writes control characters as C does.
+// escaped writes control characters as C escape sequences.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -194,5 +194,5 @@ func escaped(text string) string {
 			b.WriteByte(c)
 		}
 	}
-	return table.Printable(b.String()) // which is about the others
+	return table.Printable(b.String()) // escapes the other unprintable characters
 }

@@ -10,33 +10,35 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FlowPairs are the pairs of threads that hand work to each other by flows, with the delays. Times are nanoseconds.
+// FlowPairs lists the pairs of threads that hand work to each other through flows, with the delays. Times are
+// nanoseconds.
 type FlowPairs struct {
 	Arrows int64 `json:"arrows"` // of all flows
-	// Within is the number of arrows within one thread, which are in no pair, Uncounted the number of arrows of pairs for which there is no room.
+	// Within is the number of arrows within one thread, which are in no pair; Uncounted is the number of arrows of pairs for
+	// which there is no room.
 	Within    int64      `json:"within_threads"`
 	Uncounted int64      `json:"uncounted"`
-	Pairs     []FlowPair `json:"pairs"` // the longest delays in all first
+	Pairs     []FlowPair `json:"pairs"` // longest total delay first
 }
 
-// FlowPair is the sum of the arrows from one thread to another. The delay of an arrow is the time between the ends of the flow, which lie inside
-// their slices.
+// FlowPair is the sum of the arrows from one thread to another. The delay of an arrow is the time between its two ends, which
+// lie inside slices.
 type FlowPair struct {
 	From   ThreadID       `json:"from"`
 	To     ThreadID       `json:"to"`
 	Arrows int64          `json:"arrows"`
-	Delay  timeline.Nanos `json:"delay_ns"`  // of all arrows added up
-	Median timeline.Nanos `json:"median_ns"` // at least half of the delays are no longer; likewise P95
+	Delay  timeline.Nanos `json:"delay_ns"`  // total of all arrows
+	Median timeline.Nanos `json:"median_ns"` // at least half of the delays are this long or shorter; P95 is analogous
 	P95    timeline.Nanos `json:"p95_ns"`
 	Max    timeline.Nanos `json:"max_ns"`
 	MaxAt  timeline.Nanos `json:"max_ts_ns"` // when the arrow with the longest delay leaves
 }
 
-// maxFlowPairs bounds the pairs of threads that are distinguished.
+// maxFlowPairs bounds the distinguished pairs of threads.
 const maxFlowPairs = 1 << 16
 
-// CollectFlowPairs counts the arrows of the flows of a nested timeline for which wanted is true; nil: all. An attribution after it need not walk
-// the flows again. It fails only if temporary files cannot be used, or with the error of ctx.
+// CollectFlowPairs counts the flow arrows in a nested timeline for which wanted returns true; nil: all. A later attribution
+// need not walk the flows again. It fails only if temporary files cannot be used or ctx is done.
 func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(from, to timeline.TrackID, at timeline.Nanos) bool) (*FlowPairs, error) {
 	c := flowPairs{
 		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.NewRanks(tl.Memory()/16, tl.TempDir()),
@@ -58,16 +60,16 @@ type flowPairs struct {
 	tl     *timeline.Timeline
 	wanted func(from, to timeline.TrackID, at timeline.Nanos) bool
 	out    FlowPairs
-	ids    map[[2]timeline.TrackID]int32 // index in FlowPairs.Pairs, in the order of their flows
+	ids    map[[2]timeline.TrackID]int32 // index in FlowPairs.Pairs
 	delays *extsort.Ranks
 	err    error
 }
 
-// arrows is a flowbind.Visitor that counts arrows.
+// arrows is a flowbind.Visitor that passes each arrow to a function.
 type arrows struct {
 	tl      *timeline.Timeline
 	arrow   func(from, to flowMember)
-	members []flowMember // of the flow that goes on
+	members []flowMember // of the current flow
 }
 
 // flowMember is a slice or instant that a flow passes.
@@ -77,7 +79,8 @@ type flowMember struct {
 	at      timeline.Nanos
 }
 
-// maxFlowMembers bounds the members of a flow from which arrows may still leave. In Firefox any member may be one.
+// maxFlowMembers bounds the members of a flow that are kept because arrows may still leave from them. In Firefox,
+// arrows can leave from any member.
 const maxFlowMembers = 1 << 10
 
 // Begin implements flowbind.Visitor.
@@ -97,13 +100,13 @@ func (c *arrows) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
 	c.pass(at, s)
 }
 
-// Join implements flowbind.Visitor. No arrow leads to the member.
+// Join implements flowbind.Visitor. No arrow leads to this member.
 func (c *arrows) Join(at timeline.Nanos, s *flowbind.Slice) { c.pass(at, s) }
 
 // End implements flowbind.Visitor.
 func (c *arrows) End(bool) {}
 
-// pass notes that the flow passes a slice.
+// pass records that the flow passes a slice.
 func (c *arrows) pass(at timeline.Nanos, s *flowbind.Slice) {
 	if len(c.members) == maxFlowMembers {
 		c.members = append(c.members[:0], c.members[maxFlowMembers/2:]...)
@@ -111,7 +114,6 @@ func (c *arrows) pass(at timeline.Nanos, s *flowbind.Slice) {
 	c.members = append(c.members, flowMember{s.Ordinal, ownerOf(c.tl, s.Track), at})
 }
 
-// arrow counts an arrow.
 func (c *flowPairs) arrow(from, to flowMember) {
 	if c.err != nil || c.wanted != nil && !c.wanted(from.thread, to.thread, from.at) {
 		return
@@ -140,7 +142,7 @@ func (c *flowPairs) arrow(from, to flowMember) {
 	c.err = c.delays.Add(int64(i), int64(delay))
 }
 
-// quantiles finds the percentiles of all pairs.
+// quantiles computes the percentiles of all pairs.
 func (c *flowPairs) quantiles(ctx context.Context) error {
 	return c.delays.Each(ctx, func(pair, i, delay int64) error {
 		p, p99 := &c.out.Pairs[pair], timeline.Nanos(0)

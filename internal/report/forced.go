@@ -16,7 +16,7 @@ type Basis string
 const (
 	// FromSamples: samples whose state is style or layout and that have a stack. Times are the times that samples represent.
 	FromSamples Basis = "samples"
-	// FromSlices: slices of style and layout inside of slices that run script. Times are exact.
+	// FromSlices: style and layout slices inside slices that run script. Times are exact.
 	FromSlices Basis = "slices"
 )
 
@@ -27,16 +27,16 @@ type ThreadForced struct {
 	Basis  Basis  `json:"basis"`
 	ForcedTime
 	Thrashing int           `json:"thrashing"` // number of stacks that thrash
-	ByStack   []StackForced `json:"by_stack"`  // the most time first
+	ByStack   []StackForced `json:"by_stack"`  // most time first
 
-	// StackCount is the number of stacks, of which ByStack may hold only the first.
+	// StackCount is the number of all stacks; ByStack may list only the first ones.
 	StackCount int `json:"stack_count"`
 
-	// Unforced is style and layout that no script forced: the making of frames.
+	// Unforced is the style and layout work that no script forced: it was part of producing frames.
 	Unforced ForcedTime `json:"unforced"`
 }
 
-// ForcedTime is time in style and in layout, and the number of samples or slices that it comes from.
+// ForcedTime is the time in style and in layout, with the numbers of samples or slices that it comes from.
 type ForcedTime struct {
 	Count       int64          `json:"count"`
 	StyleCount  int64          `json:"style_count"`
@@ -46,8 +46,8 @@ type ForcedTime struct {
 	Total       timeline.Nanos `json:"total_ns"`
 }
 
-// StackForced is what one call stack forced. An episode is one act of forcing: consecutive samples, a slice of style or of layout, or a slice of
-// style with the layout after it. A run is a busy run, or an outermost slice.
+// StackForced is what one call stack forced. An episode is one act of forcing: consecutive samples, a style or layout slice, or
+// a style slice with the layout slice after it. A run is a busy run, or an outermost slice.
 type StackForced struct {
 	Frames []Frame `json:"frames"` // outermost first
 	ForcedTime
@@ -57,11 +57,11 @@ type StackForced struct {
 	MaxPerRunCount    int64          `json:"max_ns_per_run_count"` // samples or slices in MaxPerRun
 	MaxEpisodesPerRun int            `json:"max_episodes_per_run"`
 
-	// Thrashing: two episodes or more in one run, or 30 ms and more.
+	// Thrashing means two or more episodes, or 30 ms or more, in one run.
 	Thrashing bool `json:"thrashing"`
 }
 
-// The limits for a stack in one run, beyond which it thrashes.
+// A stack thrashes if it reaches one of these limits in one run.
 const (
 	thrashingEpisodes                = 2
 	thrashingTime     timeline.Nanos = 30_000_000
@@ -88,7 +88,7 @@ func (p *Profiles) LayoutThrashing(opts Options) *LayoutThrashing {
 	return report
 }
 
-// addStacks makes the table of stacks.
+// addStacks fills the table of stacks.
 func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) {
 	var ids []stackID
 	for id, s := range tally.stacks {
@@ -138,7 +138,7 @@ type forcedTally struct {
 	unforced ForcedTime
 }
 
-// forcedStack is a stack, and what it did in the current run.
+// forcedStack is a stack with its sums for the current run.
 type forcedStack struct {
 	StackForced
 	run      int // number of the current run
@@ -177,10 +177,10 @@ func (f *forcedTally) add(id stackID, run int, count int64, kind stateKind, dur 
 	}
 }
 
-// tallySamples counts the samples with style or layout and a stack.
+// tallySamples counts the style and layout samples.
 func (t *Thread) tallySamples(tally *forcedTally) {
 	for n := range t.runs {
-		var last stackID // of the sample before, if that was forced
+		var last stackID // of the previous sample, if it was forced
 		for _, o := range t.observations[t.runs[n].first:t.runs[n].last] {
 			kind := t.states.kind(o.state)
 			if kind != styleState && kind != layoutState {

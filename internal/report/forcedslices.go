@@ -5,15 +5,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// forcedSlice is a slice of style or layout on a thread of Chrome.
+// forcedSlice is a style or layout slice on a Chrome thread.
 type forcedSlice struct {
-	dur    timeline.Nanos // without those inside of it
+	dur    timeline.Nanos // without the style and layout slices inside it
 	stack  stackID        // of the script, or else of the slices that run it
 	run    int            // number of the outermost slice around it, from 1
 	kind   stateKind
 	forced bool
-	first  bool // an episode begins
-	left   bool // out: it is not selected
+	first  bool // it begins an episode
+	left   bool // left out: it is not selected
 }
 
 // sliceKind classifies the name of a slice.
@@ -27,7 +27,7 @@ const (
 	layoutSlice
 )
 
-// kindOfSlice looks a name up among the events of Chrome that are phases of layout, and those that run script.
+// kindOfSlice looks up a name among the Chrome events that are layout phases or run script.
 func kindOfSlice(name []byte) sliceKind {
 	for i := range producers.ChromeLayout {
 		switch e := &producers.ChromeLayout[i]; {
@@ -56,12 +56,12 @@ func (c *reader) sliceKind(it *timeline.Item) sliceKind {
 	return *kind
 }
 
-// openSlice is what is known about an open slice of a thread, together with all around it.
+// openSlice summarizes an open slice of a thread and all slices around it.
 type openSlice struct {
 	script bool    // one of them runs script
-	stack  stackID // of the calls among them, or if there are none of the slices that run script
-	calls  bool    // there are calls
-	layout int     // index in Thread.forced plus one of the innermost style or layout; 0: there is none
+	stack  stackID // of the calls among them or, without calls, of the slices that run script
+	calls  bool    // some of them are calls
+	layout int     // index in Thread.forced plus one of the innermost style or layout slice; 0: none
 }
 
 // slice handles the start of a slice on a thread.
@@ -75,7 +75,7 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 	inside := open.Innermost()
 	*inside = around
 	switch kind := c.sliceKind(it); {
-	case timeline.IsCall(it.Category): // of a function that may have any name
+	case timeline.IsCall(it.Category): // a function can have any name, so this comes first
 		inside.script, inside.calls = true, true
 		if !around.calls {
 			around.stack = 0
@@ -98,8 +98,8 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 	return nil
 }
 
-// layout adds a slice of style or layout to its thread's. It was forced if script runs around it, or if Chrome
-// noted the stack of the script: Chrome does that for nothing else.
+// layout adds a style or layout slice to its thread. It was forced if script runs around it, or if Chrome recorded the
+// stack of the script, which it does only for forced slices.
 func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, around, inside *openSlice) error {
 	if err := it.ReadArgs(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, ar
 		f.first = false
 	} else {
 		if ct.lastLayout > 0 && kind == layoutState {
-			// The layout that was waiting for the style before it is not forced once more.
+			// A layout that waited for the style slice before it is not forced a second time.
 			before := &t.forced[ct.lastLayout-1]
 			f.first = before.kind != styleState || before.run != f.run || before.stack != f.stack || !before.forced
 		}
@@ -127,7 +127,7 @@ func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, ar
 	return nil
 }
 
-// tallySlices counts the slices of style and layout.
+// tallySlices counts the style and layout slices.
 func (t *Thread) tallySlices(tally *forcedTally) {
 	for i := range t.forced {
 		f := &t.forced[i]
@@ -142,7 +142,7 @@ func (t *Thread) tallySlices(tally *forcedTally) {
 	}
 }
 
-// scriptFrame returns a slice that runs script as a function.
+// scriptFrame returns the frame that represents a slice that runs script.
 func (c *reader) scriptFrame(it *timeline.Item) frameID {
 	if it.NameID == 0 {
 		return c.p.stacks.intern(Frame{Function: string(it.Name)})
@@ -154,7 +154,8 @@ func (c *reader) scriptFrame(it *timeline.Item) frameID {
 	return *frame
 }
 
-// callFrame returns the function of a slice that was made of samples. Most have a template, which has the function.
+// callFrame returns the function of a slice that was made from samples. Most have a template, by which the function is
+// cached.
 func (c *reader) callFrame(it *timeline.Item) (frameID, error) {
 	template := it.Template()
 	if frame, ok := c.calls[template]; ok && template != 0 {
@@ -181,8 +182,8 @@ func (c *reader) callFrame(it *timeline.Item) (frameID, error) {
 	return frame, nil
 }
 
-// stackTrace returns the stack that Chrome noted in the arguments of a slice, innermost function first: the lines are those
-// that run. 0 means no stack.
+// stackTrace returns the stack that Chrome recorded in the arguments of a slice, with the innermost function first and the
+// lines that were running; 0: no stack.
 func (c *reader) stackTrace(it *timeline.Item) stackID {
 	for arg := range c.tl.ArgList(it.Args) {
 		if key := string(arg.Key); key != "beginData" && key != "data" || arg.Kind != timeline.ArgDict {
@@ -206,7 +207,7 @@ func (c *reader) stackTrace(it *timeline.Item) stackID {
 	return 0
 }
 
-// tracedFrame returns an element of a stackTrace.
+// tracedFrame reads an element of a stackTrace.
 func (c *reader) tracedFrame(entry timeline.Arg) (f Frame) {
 	f.Function = anonymous
 	if entry.Kind != timeline.ArgDict {

@@ -18,9 +18,9 @@ type Frames struct {
 	Partial int64 `json:"partial"`
 	Late    int64 `json:"late"`
 
-	Processes int          `json:"processes"` // that made them
-	Uncounted int64        `json:"uncounted"` // frames that are not in these numbers, because there are too many
-	List      []ShownFrame `json:"-"`         // that are not FrameShown, the longest first
+	Processes int          `json:"processes"` // that produced them
+	Uncounted int64        `json:"uncounted"` // frames left out of these numbers, because there are too many
+	List      []ShownFrame `json:"-"`         // all except FrameShown, longest first
 }
 
 // FrameOutcome is the fate of a frame.
@@ -28,41 +28,41 @@ type FrameOutcome string
 
 // The outcomes.
 const (
-	FrameDropped FrameOutcome = "dropped" // nothing of it was shown
-	FramePartial FrameOutcome = "partial" // the compositor's part was shown, what the main thread had to add was dropped or came later
-	FrameLate    FrameOutcome = "late"    // it took Tasks.Min or longer until it was shown
+	FrameDropped FrameOutcome = "dropped" // no part of it was shown
+	FramePartial FrameOutcome = "partial" // the compositor's part was shown; the main thread's was dropped or came later
+	FrameLate    FrameOutcome = "late"    // it was shown only after Tasks.Min or longer
 	FrameShown   FrameOutcome = "shown"   // in time, or there was nothing to show
 )
 
-// ShownFrame is a frame that was late, or was not shown as it should.
+// ShownFrame is a frame that was late or not fully shown.
 type ShownFrame struct {
 	ThreadID
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"` // until it was shown or given up
 	Outcome  FrameOutcome   `json:"outcome"`
-	Moving   bool           `json:"affects_smoothness"` // an animation visibly stutters; only Chrome records it
-	// Task is the task of Tasks that overlaps it longest, in its process; "": none.
+	Moving   bool           `json:"affects_smoothness"` // an animation visibly stutters; only Chrome records this
+	// Task is the task in Tasks that overlaps the frame longest, in the same process; "": none.
 	Task     string          `json:"task,omitempty"`
-	TaskTime *timeline.Nanos `json:"task_ns"` // of the frame
+	TaskTime *timeline.Nanos `json:"task_ns"` // how long Task overlaps the frame
 }
 
-// frameFacts are the facts in reports about a frame.
+// frameFacts combines the facts from all reports about a frame.
 type frameFacts struct {
 	ShownFrame
 	presented bool // a part of it was shown
-	lost      bool // a part of it was not
+	lost      bool // a part of it was not shown
 }
 
-// frameKey identifies a frame of Chrome. The compositor reports a frame twice if the main thread's part comes later.
+// frameKey identifies a Chrome frame. The compositor reports a frame twice if the main thread's part comes later.
 type frameKey struct {
 	process                timeline.TrackID
 	source, host, sequence int64
 }
 
-// maxFrames bounds the frames that are kept: 18 minutes at 60 a second.
+// maxFrames bounds the kept frames: 18 minutes at 60 per second.
 const maxFrames = 1 << 16
 
-// frameFinder finds the frames of a trace: slices PipelineReporter of Chrome and CONTENT_FRAME_TIME of Firefox.
+// frameFinder finds the frames of a trace: Chrome's PipelineReporter slices and Firefox's CONTENT_FRAME_TIME slices.
 type frameFinder struct {
 	tl     *timeline.Timeline
 	opts   *TaskOptions
@@ -110,7 +110,7 @@ func (c *taskCollector) findFrames(ctx context.Context) (*Frames, error) {
 	return out, nil
 }
 
-// hasFrames reports whether slices may be frames.
+// hasFrames reports whether the trace may have frame slices.
 func (c *taskCollector) hasFrames() bool {
 	for id := range c.tl.NameCount() {
 		if name := c.tl.Name(timeline.NameID(id + 1)); producers.PipelineReporter.Is(name) || producers.ContentFrame.Is(name) {
@@ -120,7 +120,6 @@ func (c *taskCollector) hasFrames() bool {
 	return false
 }
 
-// item handles a slice.
 func (f *frameFinder) item(it *timeline.Item) error {
 	chrome := producers.PipelineReporter.Is(it.Name)
 	if it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !chrome && !producers.ContentFrame.Is(it.Name) || f.opts.Include != nil && !f.opts.Include(it) {
@@ -227,7 +226,7 @@ func (r *Frames) line(late timeline.Nanos) string {
 
 const framesTable = "frames"
 
-// table has a row for each frame that was late or not shown.
+// table returns a table of the frames that were late or not shown.
 func (r *Frames) table(start timeline.Nanos) *table.Table {
 	var list []ShownFrame
 	var notes []string

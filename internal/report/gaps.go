@@ -13,53 +13,56 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Gaps are the times in which streams of devices, or threads, had nothing to do. Times are nanoseconds; points in time are on the trace's clock.
+// Gaps lists the times in which device streams, or threads, had nothing to do. Times are nanoseconds; points in time are on the
+// trace's clock.
 type Gaps struct {
-	Gaps     []Gap     // the longest first
+	Gaps     []Gap     // longest first
 	More     int64     // gaps beyond the longest
-	Quiet    int       // threads without gaps because they hardly work
+	Quiet    int       // threads left out because they hardly work
 	Idle     []Idle    // by stream
 	Launches []Launch  // by stream
-	Arrivals []Arrival // by rank and device; of those with collectives
+	Arrivals []Arrival // by rank and device, for devices with collectives
 
-	collectives int64 // for which there was no room
+	collectives int64 // arrivals left out for lack of room
 }
 
-// Gap is a time between two slices of a stream or thread.
+// Gap is the time between two slices of a stream or thread.
 type Gap struct {
 	ThreadID
-	Rank     *int64         `json:"rank,omitempty"`   // as of Device
-	Device   *int64         `json:"device,omitempty"` // of a stream
+	Rank     *int64         `json:"rank,omitempty"`   // as in Device
+	Device   *int64         `json:"device,omitempty"` // nil for threads
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Cause    GapCause       `json:"cause"`
 	EndedBy  string         `json:"ended_by"` // the slice that ends it
-	// LaunchedBy is the thread that launched this slice, by a call of the runtime of a device or by an arrow of a flow, and LaunchedAt when: when
-	// the call began, or the arrow left; nil if it is not known.
+	// LaunchedBy is the thread that launched this slice, through a device runtime call or a flow arrow. LaunchedAt is when the
+	// call began or the arrow left. Both are nil if unknown.
 	LaunchedBy *ThreadID       `json:"launched_by"`
 	LaunchedAt *timeline.Nanos `json:"launch_ts_ns"`
-	// Meanwhile tells what the launching thread did in the gap; nil if that is not known, and for gaps beyond the longest MaxDetailed.
+	// Meanwhile is the work of the launching thread during the gap; nil if unknown, and for gaps beyond the longest
+	// MaxDetailed.
 	Meanwhile *Work `json:"meanwhile"`
 
 	on, launcher timeline.TrackID
-	ends         timeline.Nanos // of the slice that ends it
+	ends         timeline.Nanos // end of the slice that ends it
 }
 
-// GapCause tells what a stream or thread waited for.
+// GapCause is what a stream or thread waited for.
 type GapCause string
 
-// The causes. The work that ends the gap was launched while it lasted, or was launched before and waited for others.
+// The causes. The work that ends the gap was launched during the gap, or was launched before it and waited for other
+// work.
 const (
-	GapHost       GapCause = "host"       // the host launched it only after the stream was idle
+	GapHost       GapCause = "host"       // the host launched it only once the stream was idle
 	GapCollective GapCause = "collective" // another stream of the device communicated
 	GapKernel     GapCause = "kernel"     // another stream of the device computed
 	GapCopy       GapCause = "copy"       // another stream of the device copied
-	GapThread     GapCause = "thread"     // another thread handed the work on after the thread was idle
+	GapThread     GapCause = "thread"     // another thread handed over the work only once the thread was idle
 	GapOther      GapCause = "other"      // it was launched before, and nothing else ran on the device
-	GapUnknown    GapCause = "unknown"    // it is not known what launched it
+	GapUnknown    GapCause = "unknown"    // its launch is unknown
 )
 
-// gapCauses are the causes of streams, in the order of their columns.
+// gapCauses lists the causes for streams, in the order of their columns.
 var gapCauses = []GapCause{GapHost, GapCollective, GapKernel, GapCopy, GapOther, GapUnknown}
 
 // Idle is how long a stream waited, by cause.
@@ -72,13 +75,13 @@ type Idle struct {
 	By     map[GapCause]timeline.Nanos `json:"by_cause"`
 }
 
-// Launch is how long work of a stream waited after the host launched it: from the start of the call. Queue is the number of slices of the
-// stream that were launched before and had not begun.
+// Launch is how long work on a stream waited after the start of the host call that launched it. Queue is the number of slices
+// of the stream that had been launched earlier and had not begun.
 type Launch struct {
 	ThreadID
 	Rank     *int64          `json:"rank,omitempty"`
 	Device   int64           `json:"device"`
-	Launches int64           `json:"launches"` // of which the call is known
+	Launches int64           `json:"launches"` // slices whose launching call is known
 	DelayP50 timeline.Nanos  `json:"delay_p50_ns"`
 	DelayP95 timeline.Nanos  `json:"delay_p95_ns"`
 	DelayMax timeline.Nanos  `json:"delay_max_ns"`
@@ -88,43 +91,43 @@ type Launch struct {
 	QueueMax int64           `json:"queue_max"`
 }
 
-// Arrival is when a device came to the collectives that several devices have in common: the n-th of a name on each.
+// Arrival sums up when a device reached the collectives that several devices share: the n-th of the same name on each.
 type Arrival struct {
 	Rank        *int64           `json:"rank,omitempty"`
 	Device      int64            `json:"device"`
 	Process     string           `json:"process"`
 	PID         timeline.InputID `json:"pid"`
 	Collectives int64            `json:"collectives"`
-	Last        int64            `json:"last"`      // at which it arrived last
-	Waited      timeline.Nanos   `json:"waited_ns"` // for the last one, all together
-	HeldUp      timeline.Nanos   `json:"held_ns"`   // what it was late after the last but one, where it was last
+	Last        int64            `json:"last"`      // collectives that it reached last
+	Waited      timeline.Nanos   `json:"waited_ns"` // total time spent waiting for the last device
+	HeldUp      timeline.Nanos   `json:"held_ns"`   // total time from the second-to-last arrival to its own, where it was last
 }
 
-// Limits of memory.
+// Limits, mostly on memory.
 const (
 	maxGaps     = 1 << 12
 	maxLaunches = 1 << 16 // the latest calls, whose work may still come
 	maxQueue    = 1 << 12
 	maxArrivals = 1 << 18 // of devices at collectives
-	quietPart   = 10      // a thread is quiet if it works for less than this part of the busiest
+	quietPart   = 10      // a thread is quiet if it works for less than the time of the busiest one divided by this
 )
 
-// gapCollector finds gaps. It walks after a sliceCounter, whose devices it takes over.
+// gapCollector finds gaps. It walks after a sliceCounter and reuses its devices.
 type gapCollector struct {
 	c       *sliceCounter
 	args    *timeline.ArgSelection
 	out     Gaps
-	threads map[timeline.TrackID]*gapThread // those that count
+	threads map[timeline.TrackID]*gapThread // threads and streams whose gaps count
 	queues  []*gapThread                    // of streams, in the order of the devices
 	devices map[*deviceWork]*[workKinds]timeline.Nanos
 	gaps    collections.Heap[Gap] // the shortest on top
-	delays  *extsort.Ranks        // by stream: delays, and after them queues
+	delays  *extsort.Ranks        // by stream: delays, then queue lengths
 
 	launches map[launchKey]launch
 	recent   []launchKey // a ring
 	launched int         // calls so far
 
-	rounds   map[roundKey]int // of a device: how often it came to collectives of a name
+	rounds   map[roundKey]int // how many collectives of a name a device has reached
 	meetings map[meetingKey][]meeting
 	met      int
 }
@@ -134,7 +137,7 @@ type gapThread struct {
 	any    bool
 	until  timeline.Nanos // when its work so far ends
 	stream *streamWork    // nil: a thread
-	index  int64          // of a stream
+	index  int64          // of a stream in queues
 	idle   Idle
 	launch Launch
 	starts []timeline.Nanos // of its latest slices
@@ -166,7 +169,7 @@ type meeting struct {
 	at timeline.Nanos
 }
 
-// collectGaps finds the gaps of streams, of the busiest threads in traces without devices, or of the threads that were requested.
+// collectGaps finds the gaps of streams, of the busiest threads in traces without devices, or of the requested threads.
 func collectGaps(ctx context.Context, c *sliceCounter) (*Gaps, error) {
 	g := &gapCollector{
 		c: c, threads: map[timeline.TrackID]*gapThread{}, devices: map[*deviceWork]*[workKinds]timeline.Nanos{},
@@ -208,7 +211,7 @@ func compareGaps(a, b *Gap) int {
 	return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.on, b.on))
 }
 
-// choose chooses the threads whose gaps count.
+// choose selects the threads and streams whose gaps count.
 func (g *gapCollector) choose() {
 	for _, s := range g.c.devices.streams {
 		t := &gapThread{stream: s, index: int64(len(g.queues))}
@@ -233,7 +236,6 @@ func (g *gapCollector) choose() {
 	}
 }
 
-// item handles an item of the walk.
 func (g *gapCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) {
 		return nil
@@ -255,7 +257,7 @@ func (g *gapCollector) item(it *timeline.Item) error {
 	return g.work(it, t, thread)
 }
 
-// call handles a call of the host that may launch work.
+// call handles a host call that may launch work.
 func (g *gapCollector) call(it *timeline.Item, thread timeline.TrackID) error {
 	key, ok, err := g.correlation(it, thread)
 	if err != nil || !ok {
@@ -276,7 +278,7 @@ func (g *gapCollector) call(it *timeline.Item, thread timeline.TrackID) error {
 	return nil
 }
 
-// correlation returns what a call and the work that it launches have in common.
+// correlation returns the key that a call shares with the work that it launches.
 func (g *gapCollector) correlation(it *timeline.Item, thread timeline.TrackID) (key launchKey, ok bool, err error) {
 	if err := it.ReadArgs(); err != nil {
 		return key, false, err
@@ -290,7 +292,7 @@ func (g *gapCollector) correlation(it *timeline.Item, thread timeline.TrackID) (
 	return key, false, nil
 }
 
-// work handles work of a stream.
+// work handles a slice of work on a stream.
 func (g *gapCollector) work(it *timeline.Item, t *gapThread, thread timeline.TrackID) error {
 	key, ok, err := g.correlation(it, thread)
 	if err != nil {
@@ -335,7 +337,7 @@ func (g *gapCollector) work(it *timeline.Item, t *gapThread, thread timeline.Tra
 	return err
 }
 
-// wait notes how long work waited that was launched at a time.
+// wait records how long work launched at the given time waited, and the length of the queue before it.
 func (g *gapCollector) wait(it *timeline.Item, t *gapThread, at timeline.Nanos) error {
 	delay := max(it.TS-at, 0)
 	if t.launch.Launches++; t.launch.Launches == 1 || delay > t.launch.DelayMax {
@@ -376,7 +378,7 @@ func (g *gapCollector) gap(it *timeline.Item, t *gapThread, thread timeline.Trac
 	return found
 }
 
-// quantiles finishes what is known about streams.
+// quantiles computes the quantiles of delays and queues, and adds all streams to the results.
 func (g *gapCollector) quantiles(ctx context.Context) error {
 	err := g.delays.Each(ctx, func(id, i, number int64) error {
 		l, ignored := &g.queues[id/2].launch, timeline.Nanos(0)
@@ -396,7 +398,7 @@ func (g *gapCollector) quantiles(ctx context.Context) error {
 	return err
 }
 
-// meet notes that a device comes to a collective.
+// meet records that a device reaches a collective.
 func (g *gapCollector) meet(on *deviceWork, it *timeline.Item) {
 	if g.met == maxArrivals {
 		g.out.collectives++
@@ -409,7 +411,7 @@ func (g *gapCollector) meet(on *deviceWork, it *timeline.Item) {
 	g.meetings[key] = append(g.meetings[key], meeting{on, it.TS})
 }
 
-// arrivals sums up who came last. The meetings of a collective are in the order of time.
+// arrivals sums up which devices came last. The meetings at a collective are in time order.
 func (g *gapCollector) arrivals() {
 	byDevice := map[*deviceWork]*Arrival{}
 	for _, d := range g.c.devices.devices {
@@ -438,7 +440,8 @@ func (g *gapCollector) arrivals() {
 	}
 }
 
-// findSenders determines which threads handed on the work that ends the gaps of threads: by the first arrow from another thread that arrives in it.
+// findSenders determines which threads handed over the work that ends the gaps of threads: the sources of the first arrows from
+// other threads that arrive in this work.
 func (g *gapCollector) findSenders(ctx context.Context) error {
 	byThread := map[timeline.TrackID][]*Gap{}
 	for i := range g.out.Gaps {
@@ -500,14 +503,14 @@ func (g *gapCollector) findMeanwhile(ctx context.Context) error {
 	return nil
 }
 
-// meanwhile adds up what threads do in some windows.
+// meanwhile adds up the work of threads within gaps.
 type meanwhile struct {
 	threads map[timeline.TrackID]*launcherWork
 }
 
 type launcherWork struct {
 	windows []gapWindow // in the order of their starts
-	done    int         // those before are over
+	done    int         // the windows before this index are over
 	since   timeline.Nanos
 }
 
@@ -516,7 +519,7 @@ type gapWindow struct {
 	tally workTally
 }
 
-// maxOverlap bounds for how many gaps at once the work of a thread is added up.
+// maxOverlap bounds the overlapping gaps for which the work of one thread is added up.
 const maxOverlap = 16
 
 // overlap returns how many of the windows overlap a gap.
@@ -529,7 +532,7 @@ func (t *launcherWork) overlap(gap *Gap) (n int) {
 	return n
 }
 
-// item handles an item of the walk; open has the names of slices.
+// item handles an item of the walk; open holds the names of the open slices.
 func (m *meanwhile) item(it *timeline.Item, open *timeline.OpenSlices[string]) error {
 	t := m.threads[it.Track]
 	if t == nil || it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || t.done == len(t.windows) {
@@ -550,7 +553,7 @@ func (m *meanwhile) item(it *timeline.Item, open *timeline.OpenSlices[string]) e
 	return nil
 }
 
-// add adds the time since the event before to the windows in it.
+// add adds the time since the previous event to the windows that overlap it.
 func (t *launcherWork) add(name string, now timeline.Nanos) {
 	for i := t.done; i < len(t.windows) && t.windows[i].Start < now; i++ {
 		w := &t.windows[i]

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A stream of work for tests of gaps: calls on thread 42, kernels on streams of device 0, in microseconds.
+// Work for the gap tests: calls on thread 42, and kernels on streams of device 0, in microseconds.
 func call(correlation, ts, dur int) string {
 	return fmt.Sprintf(`{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":42,"ts":%d,"dur":%d,"args":{"correlation":%d}}`, ts, dur, correlation)
 }
@@ -19,7 +19,7 @@ func kernel(name string, device, stream, correlation, ts, dur int) string {
 		name, device, stream, ts, dur, device, stream, correlation)
 }
 
-// Gaps of streams have the cause that follows from when their work was launched and what else ran.
+// The cause of a stream gap follows from when the work after it was launched and what else ran.
 func TestGapsOfStreams(t *testing.T) {
 	events := []string{
 		call(1, 0, 5), kernel("a", 0, 7, 1, 10, 20), // 10–30
@@ -53,7 +53,8 @@ func TestGapsOfStreams(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("gaps\n%v, want\n%v", got, want)
 	}
-	// In the longest, from 40 to 70, the thread ran aten::mm from 41 to 70, of which calls took 5 (60–65), 1 (66) and 1 (68).
+	// During the longest gap, from 40 to 70, the thread ran aten::mm from 41 to 70, of which calls took 5 (60–65), 1 (66) and
+	// 1 (68).
 	if w := r.Gaps.Gaps[0].Meanwhile; w == nil || w.Self != micros(29) || w.Parts[0].Name != "aten::mm" || w.Parts[0].Self != micros(22) {
 		t.Errorf("meanwhile %+v", w)
 	}
@@ -61,18 +62,18 @@ func TestGapsOfStreams(t *testing.T) {
 	if idle.Gaps != 4 || idle.Time != micros(73) || idle.By[report.GapHost] != micros(30) || idle.By[report.GapOther] != micros(3) {
 		t.Errorf("idle %+v", idle)
 	}
-	// Delays of stream 7, from the start of the call: 10, 21, 10, 32, 40. When d was launched (68) c had not begun (70), when f was (90) d had not
-	// (100); before the others nothing was in the queue.
+	// Delays of stream 7, from the start of the call: 10, 21, 10, 32, 40. When d was launched (68), c had not begun (70); when
+	// f was launched (90), d had not begun (100); nothing was queued before the others.
 	l := r.Gaps.Launches[0]
 	if l.Launches != 5 || l.DelayP50 != micros(21) || l.DelayMax != micros(40) || *l.MaxAt != micros(90) || l.QueueMax != 1 || l.QueueP50 != 0 {
 		t.Errorf("launches %+v", l)
 	}
 }
 
-// Of devices that come to a collective, the last one holds up the others.
+// The last device to reach a collective holds up the others.
 func TestArrivals(t *testing.T) {
 	r := collectSlices(t, strings.Join([]string{
-		kernel("ncclAll", 0, 7, 1, 10, 40), kernel("ncclAll", 1, 7, 2, 30, 20), kernel("ncclAll", 2, 7, 3, 15, 35), // the second is 15 late after the third
+		kernel("ncclAll", 0, 7, 1, 10, 40), kernel("ncclAll", 1, 7, 2, 30, 20), kernel("ncclAll", 2, 7, 3, 15, 35), // the second is 15 later than the third
 		kernel("ncclAll", 0, 7, 4, 100, 10), kernel("ncclAll", 1, 7, 5, 100, 10), kernel("ncclAll", 2, 7, 6, 100, 10), // none is late
 		kernel("ncclOther", 2, 7, 7, 200, 10), // alone
 	}, ","), report.SliceOptions{Gaps: true})
@@ -85,7 +86,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// Without devices, gaps come from the threads that work most, or the requested ones, and arrows of flows say who ends them.
+// Without devices, gaps come from the threads that work most, or from the requested ones, and flow arrows determine which
+// threads end them.
 func TestGapsOfThreads(t *testing.T) {
 	events := `
 		{"ph":"X","pid":1,"tid":2,"name":"first","ts":0,"dur":100},

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// GapTables are the names of the tables of gaps.
+// GapTables returns the names of the gap tables.
 func GapTables() []string { return []string{"gaps", "idle", "launches", "arrivals"} }
 
-// gapTables are hidden: they are made if they are asked for.
+// gapTables returns the gap tables, which are hidden unless requested.
 func (r *Slices) gapTables() []*table.Table {
 	g := r.Gaps
 	if g == nil {
@@ -22,7 +22,7 @@ func (r *Slices) gapTables() []*table.Table {
 	return []*table.Table{r.gapsTable(g), r.idleTable(g), r.launchesTable(g), r.arrivalsTable(g)}
 }
 
-// gapNotes state what the tables of gaps leave out.
+// gapNotes returns notes on what the gap tables leave out.
 func (g *Gaps) gapNotes() (notes []string) {
 	if g.More > 0 {
 		notes = append(notes, fmt.Sprintf("%s gaps: only the longest %s are in the table", table.Thousands(g.More+int64(len(g.Gaps))), table.Thousands(len(g.Gaps))))
@@ -33,7 +33,7 @@ func (g *Gaps) gapNotes() (notes []string) {
 	return notes
 }
 
-// gapWords describe causes of gaps.
+// gapWords maps causes of gaps to words for readers.
 var gapWords = map[GapCause]string{
 	GapHost: "the host", GapCollective: "a collective", GapKernel: "a kernel", GapCopy: "a copy", GapThread: "a thread", GapOther: "nothing known", GapUnknown: "(unknown)",
 }

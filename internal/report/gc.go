@@ -22,21 +22,21 @@ type ThreadGC struct {
 	Covered    timeline.Nanos `json:"covered_ns"`  // time of all samples
 	AllSamples int64          `json:"all_samples"` // of the thread, collector or not
 	Stacks     GCSources      `json:"stacks_from"`
-	// Unmarked means that the states are guessed from stacks, as in a self-profile without markers: no collection is
-	// known then.
+	// Unmarked means that the states are guessed from stacks, as in a self-profile without markers: then no collections
+	// are known.
 	Unmarked bool `json:"unmarked"`
 
 	BusyRuns   int           `json:"busy_runs"`
-	LongRuns   int           `json:"long_runs"`   // of 50 ms and more
+	LongRuns   int           `json:"long_runs"`   // runs of 50 ms or more
 	Explained  int           `json:"gc_runs"`     // long runs that would not be long without the collector
-	Runs       []GCRun       `json:"runs"`        // the same one by one, in order of time
-	ByStack    []StackGC     `json:"by_stack"`    // the most time of the collector first
+	Runs       []GCRun       `json:"runs"`        // these runs, in time order
+	ByStack    []StackGC     `json:"by_stack"`    // most collector time first
 	ByFunction []FunctionGC  `json:"by_function"` // the same by innermost function
 	Buckets    []GCBucket    `json:"buckets"`     // none without Options.Bucket
-	Counts     GCTableCounts `json:"rows"`        // of the tables, which may hold only the first
+	Counts     GCTableCounts `json:"rows"`        // full lengths of the tables, which may hold only the first rows
 }
 
-// GCTableCounts are the full lengths of tables.
+// GCTableCounts holds the full lengths of tables.
 type GCTableCounts struct {
 	ByStack    int `json:"by_stack"`
 	ByFunction int `json:"by_function"`
@@ -51,7 +51,7 @@ type GCRun struct {
 	GC        timeline.Nanos `json:"gc_ns"`
 }
 
-// GCTime is a time: Total, of which the garbage collector took GC, and Own is the rest.
+// GCTime divides a time, Total, into GC, which the garbage collector took, and Own, the rest.
 type GCTime struct {
 	Samples   int64          `json:"samples"`
 	GCSamples int64          `json:"gc_samples"`
@@ -60,21 +60,21 @@ type GCTime struct {
 	Own       timeline.Nanos `json:"own_ns"`
 }
 
-// StackGC is the time of a call stack that the garbage collector interrupted. Without frames it stands for collections that interrupted something
-// unknown.
+// StackGC is the time of a call stack that the garbage collector interrupted. Without frames, it covers collections that
+// interrupted something unknown.
 type StackGC struct {
 	Frames []Frame `json:"frames"` // outermost first
 	GCTime
 }
 
-// FunctionGC is the time of a function as the innermost one of its stack. Without a name it stands for collections that interrupted something
-// unknown.
+// FunctionGC is the time of a function as the innermost one of its stack. Without a name, it covers collections that
+// interrupted something unknown.
 type FunctionGC struct {
 	Frame
 	GCTime
 }
 
-// GCBucket is the share of the garbage collector in one stretch of time.
+// GCBucket is the garbage collector's share of one stretch of time.
 type GCBucket struct {
 	Start     timeline.Nanos `json:"start_ns"`
 	Samples   int64          `json:"samples"`
@@ -83,7 +83,6 @@ type GCBucket struct {
 	GC        timeline.Nanos `json:"gc_ns"`
 }
 
-// add adds an observation.
 func (g *GCTime) add(o *observation, isGC bool) {
 	g.Samples += int64(o.count)
 	g.Total += o.dur
@@ -120,7 +119,7 @@ func (p *Profiles) GC(opts Options) (*GC, error) {
 	return report, nil
 }
 
-// unmarked reports whether the samples of a thread have no states, so that these were guessed from stacks.
+// unmarked reports whether the samples of a thread have no recorded states, so that these were guessed from stacks.
 func (t *Thread) unmarked() bool {
 	guessed := false
 	for i := range t.observations {
@@ -135,7 +134,7 @@ func (t *Thread) unmarked() bool {
 	return guessed
 }
 
-// addRuns looks for long busy runs.
+// addRuns counts the busy runs, and lists those that only the collector made long.
 func (r *ThreadGC) addRuns(t *Thread) {
 	r.BusyRuns = len(t.runs)
 	for i := range t.runs {
@@ -158,7 +157,7 @@ func (r *ThreadGC) addRuns(t *Thread) {
 	}
 }
 
-// addTimes sums up time by stack, and in all.
+// addTimes sums up time by stack and in total.
 func (r *ThreadGC) addTimes(t *Thread) map[stackID]*GCTime {
 	times := map[stackID]*GCTime{}
 	for i := range t.observations {
@@ -183,7 +182,7 @@ func (r *ThreadGC) addTimes(t *Thread) map[stackID]*GCTime {
 	return times
 }
 
-// interruptedStacks returns the table of stacks that the collector interrupted, and how long it would be in full.
+// interruptedStacks returns the table of stacks that the collector interrupted, and its full length.
 func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (rows []StackGC, count int) {
 	var ids []stackID
 	for id, time := range times {
@@ -221,7 +220,7 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 	return cut(rows, opts.Top), len(rows)
 }
 
-// hasGC reports whether the collector ran, even for no measured time.
+// hasGC reports whether the collector ran, even if no time was measured.
 func (g *GCTime) hasGC() bool { return g.GCSamples > 0 || g.GC > 0 }
 
 func (g *GCTime) sum(other *GCTime) {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Bins follow each other without a gap, and are at most a quarter wide.
+// Bins follow each other without gaps, and are at most a quarter wide.
 func TestHistogramBins(t *testing.T) {
 	for bin := range BinOf(math.MaxInt64) {
 		from, to := LeastOf(bin), LeastOf(bin+1)

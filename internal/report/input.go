@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Inputs are the inputs in a trace of a browser, and how long each waited for a response. Times are nanoseconds; points in
+// Inputs lists the inputs in a browser trace, with how long each waited for a response. Times are nanoseconds; points in
 // time are on the trace's clock.
 type Inputs struct {
 	Start timeline.Nanos `json:"start_ns"` // of the trace
@@ -21,7 +21,7 @@ type Inputs struct {
 	// Omitted counts the inputs of kinds that were not requested.
 	Omitted map[InputKind]int64 `json:"omitted"`
 
-	Inputs []Interaction `json:"-"` // the slowest first
+	Inputs []Interaction `json:"-"` // slowest first
 }
 
 // InputKind is the everyday name of an input.
@@ -36,46 +36,46 @@ const (
 	ScrollInput InputKind = "scroll"
 	DragInput   InputKind = "drag"
 	MoveInput   InputKind = "move"  // of the pointer, without a button
-	OtherInput  InputKind = "other" // mostly what follows from another input: beforeinput, input
+	OtherInput  InputKind = "other" // mostly consequences of other inputs: beforeinput, input
 )
 
-// InputKinds are all kinds.
+// InputKinds returns all kinds.
 func InputKinds() []InputKind {
 	return []InputKind{ClickInput, KeyInput, TapInput, WheelInput, ScrollInput, DragInput, MoveInput, OtherInput}
 }
 
-// Interaction is an input: one event of the system, or several that belong to one gesture, such as the press and the release of
-// a button and the click.
+// Interaction is an input: one system event, or several that belong to one gesture, such as the press and release of a button
+// and the click.
 type Interaction struct {
 	Kind InputKind `json:"kind"`
-	// Type is the type of the event that was answered last, as the trace has it: "pointerup", "KeyDown". Its times are the
-	// interaction's.
+	// Type is the type of the slowest event as recorded: "pointerup", "KeyDown". The interaction has the times of this
+	// event.
 	Type          string         `json:"type"`
 	ID            string         `json:"id"`                       // of this event as a context
 	InteractionID int64          `json:"interaction_id,omitempty"` // by which the browser joins events
-	Events        []InputEvent   `json:"events"`                   // all events, in the order of time
+	Events        []InputEvent   `json:"events"`                   // all events, in time order
 	Start         timeline.Nanos `json:"ts_ns"`                    // when it happened
 	Latency       timeline.Nanos `json:"latency_ns"`               // until the answer was shown, or the event was handled
-	Dropped       bool           `json:"dropped,omitempty"`        // nothing was shown in answer
+	Dropped       bool           `json:"dropped,omitempty"`        // nothing was shown in response
 
-	// Delay is the time until the first listener ran, Processing that until the last listener of the events that the same frame
-	// answers returned, Presentation the rest; nil where the trace does not say. They add up to Latency.
+	// Delay is the time until the first listener ran, Processing is the time from then until the last listener of the events
+	// that the same frame answers returned, and Presentation is the rest; nil if not recorded. They add up to Latency.
 	Delay        *timeline.Nanos `json:"delay_ns"`
 	Processing   *timeline.Nanos `json:"processing_ns"`
 	Presentation *timeline.Nanos `json:"presentation_ns"`
 
-	// The rest is known only for the slowest MaxDetailed inputs.
+	// The other fields are set only for the slowest inputs, at most InputOptions.Details.
 
-	Main     *ThreadID     `json:"main"`   // the thread that runs the listeners; nil if it is not known
-	Phases   []InputPhase  `json:"phases"` // what that thread did meanwhile; of the whole latency if the phases are not known
+	Main     *ThreadID     `json:"main"`   // the thread that runs the listeners; nil if unknown
+	Phases   []InputPhase  `json:"phases"` // the work of that thread in each; one for the whole latency if the phases are unknown
 	Contexts []ContextTime `json:"contexts"`
 	Work     *Work         `json:"work"`    // done for the input, on all threads
-	Threads  []InputThread `json:"threads"` // on which it was done, in the order in which the work came to them
+	Threads  []InputThread `json:"threads"` // that did this work, in the order in which it reached them
 	// Received describes what happened before anything ran for it; nil if that is unknown, or took less than a quarter of Latency.
 	Received *InputReceived `json:"received,omitempty"`
 
 	Requests     int64 `json:"requests"`      // sent for it
-	RequestBytes int64 `json:"request_bytes"` // that arrived in answer
+	RequestBytes int64 `json:"request_bytes"` // received in response
 }
 
 // InputEvent is an event of an interaction.
@@ -91,45 +91,45 @@ type InputPhase struct {
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Own      Work           `json:"own"`     // for the input
-	Others   Work           `json:"others"`  // for others, or for an unknown context: the input waits for it
+	Others   Work           `json:"others"`  // for other inputs or contexts, or unknown ones, while the input waits
 	Idle     timeline.Nanos `json:"idle_ns"` // without slices
 }
 
 // InputThread is a thread that worked for an input.
 type InputThread struct {
 	ThreadID
-	First timeline.Nanos `json:"first_ts_ns"` // when it began to
-	Last  timeline.Nanos `json:"last_ts_ns"`  // when it was done
+	First timeline.Nanos `json:"first_ts_ns"` // start of its first work for the input
+	Last  timeline.Nanos `json:"last_ts_ns"`  // end of its last
 	Self  timeline.Nanos `json:"self_ns"`
 }
 
 // InputReceived is where an input arrived.
 type InputReceived struct {
-	ThreadID                // that worked for it first
-	At       timeline.Nanos `json:"ts_ns"`          // when it began to
-	Busy     timeline.Nanos `json:"busy_before_ns"` // what it worked for others since Interaction.Start
+	ThreadID                // the first thread that worked for it
+	At       timeline.Nanos `json:"ts_ns"`          // when this work began
+	Busy     timeline.Nanos `json:"busy_before_ns"` // its other work since Interaction.Start
 }
 
-// MaxDetailed is the number of inputs for which the work is collected.
+// MaxDetailed is the default number of inputs whose work is collected.
 const MaxDetailed = 256
 
-// InputOptions choose inputs. The zero InputOptions choose all but movements and the consequences of other inputs.
+// InputOptions selects inputs. The zero value selects all except movements and the consequences of other inputs.
 type InputOptions struct {
-	Kinds []InputKind // nil: all but MoveInput and OtherInput
-	// Include reports whether inputs that happen at a time count; nil: all do.
+	Kinds []InputKind // nil: all except MoveInput and OtherInput
+	// Include reports whether an input with the given start and latency counts; nil: all do.
 	Include func(start, latency timeline.Nanos) bool
 	// Thread reports whether inputs that a thread handles count; nil: all do.
 	Thread func(timeline.TrackID) bool
 	// Brief leaves out the work for the inputs, which needs another pass over the trace.
 	Brief bool
-	// Details is for how many inputs at most the work for them is found, the slowest first, of the kinds that DetailKind
-	// accepts. 0: MaxDetailed; nil: of all kinds.
+	// Details is the maximum number of inputs whose work is collected, slowest first; 0: MaxDetailed. DetailKind reports
+	// whether a kind of input qualifies; nil: all do.
 	Details    int
 	DetailKind func(InputKind) bool
 }
 
-// CollectInputs finds the inputs of a nested timeline and what ran for them. Which events are inputs, and what was done for them,
-// the attribution says. It fails only if temporary files cannot be used, or with the error of ctx.
+// CollectInputs finds the inputs in a nested timeline and the work done for them. The attribution determines which events are
+// inputs and which work was done for them. CollectInputs fails only if temporary files cannot be used or ctx is done.
 func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts InputOptions) (*Inputs, error) {
 	c := newInputCollector(tl, attributed, opts)
 	if err := c.findAll(ctx); err != nil {
@@ -152,36 +152,35 @@ func (c *inputCollector) done() *Inputs {
 	return &c.out
 }
 
-// inputFacts are the trace's data about an input event.
+// inputFacts holds the trace's data about an input event.
 type inputFacts struct {
 	*attribution.Input
 	from, to timeline.Nanos // of processing
-	known    bool           // from and to are
+	known    bool           // from and to are known
 	shown    bool           // end is when the answer was shown, otherwise when the last listener returned
-	end      timeline.Nanos // when it was answered, by what the page has measured; NoTime: unknown
+	end      timeline.Nanos // when it was answered, as measured by the page; NoTime: unknown
 	process  timeline.TrackID
 	main     timeline.TrackID // 0: unknown
-	mainTime timeline.Nanos   // of the longest slice that says so
-	first    taskPlace        // of the first slice of a thread for it; the zero taskPlace: none
-	with     int              // index plus one of an input that is the same event of the system; 0: none
+	mainTime timeline.Nanos   // length of the slice that determined main
+	first    taskPlace        // where the first slice for it began; zero: none
+	with     int              // index plus one of an input that is the same system event; 0: none
 }
 
-// inputCollector finds inputs.
 type inputCollector struct {
 	tl         *timeline.Timeline
 	attributed *attribution.Result
 	opts       InputOptions
 	out        Inputs
-	facts      []inputFacts                 // as the inputs of the attribution
-	bySet      []int                        // by sets.SetID: index in facts plus one; 0: none, notAsked: not known yet
+	facts      []inputFacts                 // parallel to the inputs of the attribution
+	bySet      []int                        // by sets.SetID: index in facts plus one; 0: none; notAsked: not looked up yet
 	reader     *workReader                  // of the first pass
-	args       *timeline.ArgSelection       // of timings
+	args       *timeline.ArgSelection       // arguments with timings
 	handlers   map[timeline.TrackID]handler // by process
 	frames     map[answer]timeline.Nanos    // when the last listener of the events that a frame answers returned
 
 	windows []inputWindow    // of the inputs in detail
 	byFact  map[int]int      // index in windows plus one, by index in facts
-	since   []timeline.Nanos // by TrackID: when the last event of a thread was
+	since   []timeline.Nanos // by TrackID: time of the last event on a thread
 }
 
 // answer is a frame that a process shows.
@@ -279,7 +278,7 @@ func (c *inputCollector) find(s *timeline.Head) error {
 	return nil
 }
 
-// handles records that a thread dispatches events of its process.
+// handles records that a thread dispatches events for its process.
 func (c *inputCollector) handles(it *timeline.Head) {
 	process := c.tl.TrackParent(it.Track)
 	if h := c.handlers[process]; h.thread == 0 || it.Dur > h.time {
@@ -287,8 +286,8 @@ func (c *inputCollector) handles(it *timeline.Head) {
 	}
 }
 
-// timing reads when listeners ran: EventTiming of Chrome says so, a DOMEvent marker of Firefox is that time, and where neither is
-// known the stages of EventLatency are.
+// timing reads when listeners ran: Chrome's EventTiming records it, and a DOMEvent marker of Firefox lasts that long; otherwise
+// it remains unknown.
 func (c *inputCollector) timing(it *timeline.Head, name []byte, f *inputFacts, onThread bool) {
 	switch {
 	case producers.EventTiming.Is(name) && it.TS == f.Start:
@@ -320,7 +319,7 @@ func (c *inputCollector) timing(it *timeline.Head, name []byte, f *inputFacts, o
 	}
 }
 
-// eventTimes are the arguments that tell when an event was processed, in milliseconds.
+// eventTimes holds the arguments about when an event was processed, in milliseconds.
 type eventTimes struct {
 	timeStamp, processingStart, processingEnd float64
 	found                                     int
@@ -358,7 +357,7 @@ func (t *eventTimes) read(args func(func(timeline.Arg) bool)) {
 	}
 }
 
-// complete reports whether all times are there, and in their order.
+// complete reports whether all times are present and in order.
 func (t *eventTimes) complete() bool {
 	const most = 1e9 // ms; also false for NaN
 	return t.found == 3 && t.processingStart-t.timeStamp >= 0 && t.processingEnd >= t.processingStart && t.processingEnd-t.timeStamp < most
@@ -366,7 +365,7 @@ func (t *eventTimes) complete() bool {
 
 func milliseconds(ms float64) timeline.Nanos { return timeline.Nanos(math.Round(ms * 1e6)) }
 
-// add adds a time of processing.
+// add extends the processing time.
 func (f *inputFacts) add(from, to timeline.Nanos) {
 	if !f.known {
 		f.from, f.to, f.known = from, to, true
@@ -375,7 +374,7 @@ func (f *inputFacts) add(from, to timeline.Nanos) {
 	f.from, f.to = min(f.from, from), max(f.to, to)
 }
 
-// latency returns the time until an input was answered: as the page measured it, or the browser.
+// latency returns the time until an input was answered: as measured by the page, or else by the browser.
 func (f *inputFacts) latency() timeline.Nanos {
 	if f.end != timeline.NoTime {
 		return f.end - f.Start
@@ -386,11 +385,11 @@ func (f *inputFacts) latency() timeline.Nanos {
 // gesture identifies interactions.
 type gesture struct {
 	process timeline.TrackID
-	id      int64 // 0: the event alone
+	id      int64 // 0: a single event
 	fact    int
 }
 
-// join makes interactions of events, the slowest first.
+// join combines events into interactions, slowest first.
 func (c *inputCollector) join() {
 	c.out.Omitted, c.out.Inputs = map[InputKind]int64{}, []Interaction{}
 	c.joinDispatches()
@@ -438,8 +437,8 @@ func (c *inputCollector) join() {
 // sameEvent is the largest difference between the times of one system event in Firefox, which rounds them.
 const sameEvent = 2 * timeline.Microsecond
 
-// joinDispatches finds the inputs of Firefox that are one event of the system, dispatched under several names: keydown and
-// keypress. They were handled from the start of the first to the end of the last.
+// joinDispatches finds the Firefox inputs that are one system event dispatched under several names: keydown and keypress.
+// The event was handled from the start of the first dispatch to the end of the last.
 func (c *inputCollector) joinDispatches() {
 	var order []int
 	for i := range c.facts {
@@ -462,16 +461,16 @@ func (c *inputCollector) joinDispatches() {
 	}
 }
 
-// systemEvent is the key of inputs of Chrome that are one system event.
+// systemEvent is the key shared by Chrome inputs that are one system event.
 type systemEvent struct {
 	process timeline.TrackID
 	at      timeline.Nanos
 	kind    InputKind
 }
 
-// joinTimings finds the inputs of Chrome that are one event of the system, dispatched under several names: pointerdown and mousedown
-// have the same time stamp, but only the first has the id of its interaction. They were handled from the start of the first to the end of
-// the last.
+// joinTimings finds the Chrome inputs that are one system event dispatched under several names: pointerdown and mousedown have
+// the same time stamp, but only the first has an interaction id. The event was handled from the start of the first dispatch to
+// the end of the last.
 func (c *inputCollector) joinTimings() {
 	firsts := map[systemEvent]int{}
 	eventOf := func(f *inputFacts) systemEvent { return systemEvent{f.process, f.Start, KindOfInput(f.Type)} }
@@ -494,9 +493,9 @@ func (c *inputCollector) joinTimings() {
 	}
 }
 
-// joinFrames determines when the last listener returned before each frame. A frame answers all events since the one before it, of
-// whatever interaction: it cannot be made while any of their listeners runs. Events that come in rows, such as the movements of a
-// pointer, do not count.
+// joinFrames determines when the last listener returned before each frame. A frame answers all events since the previous frame,
+// whatever their interaction: it cannot be produced while any of their listeners runs. Continuous events, such as pointer
+// movements, do not count.
 func (c *inputCollector) joinFrames() {
 	for i := range c.facts {
 		f := &c.facts[i]
@@ -506,16 +505,16 @@ func (c *inputCollector) joinFrames() {
 	}
 }
 
-// answered reports whether the frame that answers an input is known, and when its listeners ran.
+// answered reports whether it is known which frame answers an input and when its listeners ran.
 func (f *inputFacts) answered() bool {
 	return f.shown && f.known && f.process != 0 && f.end != timeline.NoTime
 }
 
 func (f *inputFacts) answer() answer { return answer{f.process, f.end} }
 
-// processing returns when the first listener of an interaction ran, and when the last one before its answer returned: of its own
-// events from the slowest on, and of the others that the same frame answers. An event before the slowest was answered before: its
-// listeners, even if they ran late, are what the slowest waited for.
+// processing returns when the first listener of an interaction ran, and when the last one before its answer returned. It
+// considers the events of the interaction from the slowest on, and all others that the same frame answers. Events before the
+// slowest were answered earlier: the slowest waited for their listeners, even if these ran late.
 func (c *inputCollector) processing(facts []int, slowest *inputFacts) (from, to timeline.Nanos) {
 	from, to = slowest.from, slowest.to
 	if !slowest.answered() {
@@ -538,11 +537,12 @@ type inputRow struct {
 	main    timeline.TrackID
 }
 
-// sameGesture is the longest pause between two events of a gesture. Chrome ends a turn of the wheel after it.
+// sameGesture is the longest pause between two events of a gesture. Chrome considers a turn of the wheel finished after
+// such a pause.
 const sameGesture = 500 * 1000 * timeline.Microsecond
 
-// foldGestures makes one row of the events of a turn of the wheel, with the scrolls that follow, of a drag, or of a tap: of those that
-// follow each other. It has the times of the slowest.
+// foldGestures merges the consecutive rows of a turn of the wheel, with the scrolls that follow it, of a drag, or of a tap. The
+// merged row has the times of the slowest.
 func foldGestures(rows []inputRow) (folded []inputRow) {
 	slices.SortStableFunc(rows, func(a, b inputRow) int { return cmp.Compare(a.Start, b.Start) })
 	last := map[InputKind]int{} // index in folded plus one
@@ -574,7 +574,7 @@ func (r *inputRow) continues(later *inputRow) bool {
 	return later.Start-r.Events[len(r.Events)-1].Start <= sameGesture && (r.main == later.main || r.main == 0 || later.main == 0)
 }
 
-// isPress reports whether an event of a type starts a tap.
+// isPress reports whether events of a type start a tap.
 func isPress(typ string) bool {
 	typ = strings.ToLower(strings.ReplaceAll(typ, "_", ""))
 	return typ == "touchstart" || typ == "touchpressed" || typ == "pointerdown"
@@ -608,13 +608,13 @@ func (c *inputCollector) counts(row *inputRow) bool {
 	return true
 }
 
-// interaction returns the interaction that consists of some events.
+// interaction returns the interaction that consists of the given events.
 func (c *inputCollector) interaction(facts []int) (row inputRow) {
 	row.facts, row.kinds = facts, map[InputKind]bool{}
 	for _, i := range facts {
 		f := &c.facts[i]
 		if row.slowest == nil || f.latency() > row.slowest.latency() || f.latency() == row.slowest.latency() && f.with == 0 && row.slowest.with > 0 {
-			row.slowest = f // of several that are one event of the system the one that knows of all
+			row.slowest = f // of several inputs for one system event, the one with the times of all
 		}
 		row.kinds[KindOfInput(f.Type)] = true
 		row.Events = append(row.Events, InputEvent{f.Type, f.Start, f.latency()})
@@ -625,7 +625,7 @@ func (c *inputCollector) interaction(facts []int) (row inputRow) {
 	if row.main == 0 && f.process != 0 {
 		row.main = c.handlers[f.process].thread
 	}
-	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped && !f.shown // else the page has measured the answer
+	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped && !f.shown // shown: measured by the page
 	from, to := c.processing(facts, f)
 	if end := f.Start + f.latency(); f.known && from >= f.Start && from <= end {
 		to = min(to, end)

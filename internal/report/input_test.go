@@ -45,7 +45,7 @@ func collectInputs(t *testing.T, text string, opts report.InputOptions) (r *repo
 	return r
 }
 
-// timing is an EventTiming of Chrome. Times are microseconds of the trace; the page counts milliseconds from 0.
+// timing returns a Chrome EventTiming. Times are trace times in microseconds; the page counts milliseconds from 0.
 func timing(id int, typ string, start, processing, processed, end, interaction int64) string {
 	return fmt.Sprintf(`
 		{"ph":"b","pid":1,"tid":2,"cat":"devtools.timeline","name":"EventTiming","id":%d,"ts":%d,"args":{"data":{"type":%q,
@@ -54,9 +54,9 @@ func timing(id int, typ string, start, processing, processed, end, interaction i
 		id, start, typ, start/1000, start%1000, processing/1000, processing%1000, processed/1000, processed%1000, interaction, id, end)
 }
 
-// click is a button that was pressed at 100 ms and let go at 200 ms. The release waits 30 ms for a timer, of which 20 ms are
-// after it; its listener runs from 220 to 260 ms, forces a layout of 10 ms, and the answer is shown at 300 ms, after 15 ms of
-// painting.
+// click is a button that is pressed at 100 ms and released at 200 ms. The release waits for a timer that takes 30 ms, 20 ms
+// of them after the release; its listener runs from 220 to 260 ms and forces a layout of 10 ms, and the response is shown at
+// 300 ms, after 15 ms of painting.
 var click = `{"traceEvents":[` +
 	timing(1, "pointerdown", 100_000, 101_000, 102_000, 110_000, 7) + "," +
 	timing(2, "click", 200_000, 220_000, 260_000, 300_000, 7) + "," +
@@ -95,7 +95,7 @@ func TestInput(t *testing.T) {
 	if p := in.Phases[0].Others.Parts; len(p) != 1 || p[0].Name != "TimerFire" || p[0].Self != micros(20_000) {
 		t.Errorf("waited behind %+v", p)
 	}
-	// For both events: 1 ms for the press, and 40 ms for the click, of which 10 ms are a forced layout.
+	// For both events: 1 ms for the press, and 40 ms for the click, including 10 ms of forced layout.
 	if w := in.Work; w.Self != micros(41_000) || w.Forced != micros(10_000) || w.ForcedCount != 1 || w.Parts[0].Name != "EventDispatch click" ||
 		w.Parts[0].Self != micros(30_000) {
 		t.Errorf("%+v", w)
@@ -105,7 +105,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A trace may have more names than there is room for in the table of names: those that mean something are found anyhow.
+// Even if a trace has more names than fit into the name table, meaningful names are still found.
 func TestInputAmongManyNames(t *testing.T) {
 	var names strings.Builder
 	for i := range 300 { // 18 MB
@@ -118,8 +118,9 @@ func TestInputAmongManyNames(t *testing.T) {
 	}
 }
 
-// One event of the system is dispatched under several names, of which only the first has the id of the interaction: it is one input,
-// processed from the start of the first to the end of the last. Events of other times, kinds and processes are inputs of their own.
+// A system event that is dispatched under several names, only the first of which has the interaction id, is one input,
+// processed from the start of the first dispatch to the end of the last. Events of other times, kinds and processes are
+// separate inputs.
 func TestEventsOfTheSystem(t *testing.T) {
 	other := strings.ReplaceAll(timing(9, "mousedown", 100_000, 101_000, 102_000, 110_000, 0), `"pid":1`, `"pid":2`)
 	text := `{"traceEvents":[` + strings.Join([]string{
@@ -162,7 +163,7 @@ func TestKindsOfInputs(t *testing.T) {
 	}
 }
 
-// Times of processing that make no sense leave the latency whole.
+// If processing times make no sense, the latency is not divided.
 func TestBadTimesOfInput(t *testing.T) {
 	r := collectInputs(t, `{"traceEvents":[`+timing(1, "click", 100_000, 90_000, 80_000, 150_000, 7)+`]}`, report.InputOptions{})
 	if len(r.Inputs) != 1 || r.Inputs[0].Latency != micros(50_000) || r.Inputs[0].Delay != nil || r.Inputs[0].Main != nil {

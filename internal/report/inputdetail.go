@@ -10,14 +10,14 @@ import (
 
 // inputWindow is an input whose work is collected.
 type inputWindow struct {
-	row      int // in Inputs.Inputs
+	row      int // index in Inputs.Inputs
 	from, to timeline.Nanos
 	main     timeline.TrackID
 	phases   []phaseWindow
 	work     workTally
 	threads  map[timeline.TrackID]*InputThread
-	first    taskPlace      // where the first slice for it began; the zero taskPlace: not known
-	busy     timeline.Nanos // of that thread before
+	first    taskPlace      // where the first slice for it began; zero: unknown
+	busy     timeline.Nanos // work of that thread before then
 }
 
 // phaseWindow is a phase of an input.
@@ -27,7 +27,7 @@ type phaseWindow struct {
 	own, others workTally
 }
 
-// maxInputThreads bounds the threads that are kept of an input.
+// maxInputThreads bounds the threads kept for an input.
 const maxInputThreads = 1 << 10
 
 // addWindow prepares to collect the work for an input.
@@ -57,10 +57,10 @@ func (c *inputCollector) addWindow(n int, row *inputRow) {
 	}
 }
 
-// needsDetail reports whether a second pass has to collect work for inputs.
+// needsDetail reports whether a second pass must collect work for inputs.
 func (c *inputCollector) needsDetail() bool { return len(c.windows) > 0 }
 
-// addDetails adds the work that the second walk has collected.
+// addDetails adds the work that the second walk collected.
 func (c *inputCollector) addDetails() {
 	if len(c.windows) == 0 {
 		return
@@ -78,7 +78,7 @@ func (c *inputCollector) addDetails() {
 	}
 }
 
-// wait adds a slice of a thread to its work before it worked for an input.
+// wait adds a slice to the time that its thread worked before its first work for an input.
 func (c *inputCollector) wait(it *timeline.Item) {
 	if !hasEnd(&it.Head) || sleeps(it) {
 		return
@@ -99,12 +99,12 @@ func (c *inputCollector) windowOf(set attribution.SetID) *inputWindow {
 	return &c.windows[c.byFact[i-1]-1]
 }
 
-// pass handles the start or end of a slice in the second pass: the time since the event before it on the thread belongs to the
-// innermost slice that has an end.
+// pass handles the start or end of a slice in the second pass: the time since the previous event on the thread belongs to the
+// innermost slice with an end.
 func (c *inputCollector) pass(it *timeline.Item, open *timeline.OpenSlices[openWork]) {
 	n := open.Len()
 	if it.Kind == timeline.ItemBegin {
-		n-- // the one that begins is not open before
+		n-- // the one that begins was not open until now
 	}
 	for n > 0 && !open.At(n-1).timed {
 		n--
@@ -118,7 +118,7 @@ func (c *inputCollector) pass(it *timeline.Item, open *timeline.OpenSlices[openW
 	}
 }
 
-// concerns reports whether a slice that begins may have to do with an input in detail.
+// concerns reports whether a slice that begins may matter for a detailed input.
 func (c *inputCollector) concerns(it *timeline.Item, s *openWork) bool {
 	if !s.timed {
 		return false
@@ -135,7 +135,7 @@ func (c *inputCollector) concerns(it *timeline.Item, s *openWork) bool {
 	return false
 }
 
-// charge adds a time of a thread to the inputs that it concerns.
+// charge adds time on a thread to the inputs that it concerns.
 func (c *inputCollector) charge(thread timeline.TrackID, s *openWork, from, to timeline.Nanos) {
 	if to <= from {
 		return

@@ -100,7 +100,7 @@ func TestInteractionsOfRecordings(t *testing.T) {
 	}
 }
 
-// checkInteraction compares an interaction with its events; false if it is the one of another process.
+// checkInteraction compares an interaction with its events; false if it belongs to another process.
 func checkInteraction(t *testing.T, in *report.Interaction, events []eventTiming) bool {
 	longest := events[0]
 	for _, e := range events {
@@ -125,8 +125,9 @@ func checkInteraction(t *testing.T, in *report.Interaction, events []eventTiming
 	return true
 }
 
-// Press and release of a button are answered by one frame, so processing lasts until the last of their listeners has returned, and
-// until other listeners of the page have for which the frame waits; not listeners of movements, of another frame or process.
+// The same frame answers the press and release of a button, so processing lasts until the last of their listeners returns, and
+// until other listeners of the page that the frame waits for return. Listeners for movements, for another frame or in another
+// process do not count.
 func TestProcessingUntilTheFrame(t *testing.T) {
 	const frame = 200_000
 	other := strings.ReplaceAll(timing(9, "keydown", 100_000, 180_000, 190_000, frame, 9), `"pid":1`, `"pid":2`)

@@ -2,9 +2,9 @@ package report
 
 import "strings"
 
-// inputWords are parts of the names of input events, by kind: of events of documents, of the browser
-// (RawKeyDown, GestureTap), and of EventLatency (MOUSE_PRESSED). Underscores and capitals do not matter. The first one counts. What follows from an
-// input, such as beforeinput, has no kind.
+// inputWords maps parts of input event names to kinds: names of document events, of browser events (RawKeyDown, GestureTap),
+// and in EventLatency (MOUSE_PRESSED). Underscores and case do not matter. The first match counts. Consequences of inputs, such
+// as beforeinput, have no kind.
 var inputWords = []struct {
 	word string
 	kind InputKind
@@ -18,10 +18,10 @@ var inputWords = []struct {
 	{"click", ClickInput}, {"mouse", ClickInput}, {"pointer", ClickInput}, {"contextmenu", ClickInput},
 }
 
-// kindsByPrecedence decides the kind of an interaction of several events: a tap contains a click too.
+// kindsByPrecedence decides the kind of an interaction with several events: a tap also contains a click.
 var kindsByPrecedence = []InputKind{TapInput, ClickInput, KeyInput, WheelInput, ScrollInput, DragInput, MoveInput, OtherInput}
 
-// KindOfInput returns the kind of an input event of a type.
+// KindOfInput returns the kind of input events of a type.
 func KindOfInput(typ string) InputKind {
 	typ = strings.ToLower(strings.ReplaceAll(typ, "_", ""))
 	for _, w := range inputWords {
@@ -32,9 +32,10 @@ func KindOfInput(typ string) InputKind {
 	return OtherInput
 }
 
-// Usual reports whether inputs of this kind are shown by default: all but movements and the consequences of other inputs.
+// Usual reports whether inputs of this kind are shown by default: all except movements and the consequences of other
+// inputs.
 func (k InputKind) Usual() bool { return k != MoveInput && k != OtherInput }
 
-// Discrete reports whether an input of this kind is an act of its own, as the web's interactions are: others come in rows, such as the
-// movements of a pointer.
+// Discrete reports whether an input of this kind is an act of its own, like the interactions that web metrics count; others
+// come in series, such as pointer movements.
 func (k InputKind) Discrete() bool { return k == ClickInput || k == KeyInput || k == TapInput }

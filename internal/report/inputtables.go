@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Report prints inputs: a table with a row for each, one with what ran meanwhile, and details of the first. Limit is the number of inputs;
-// 0: all. Selected means that they are about a part of the trace.
+// Report renders inputs: a table with a row for each, one of the work done meanwhile, and details of the first few. Limit is
+// the maximum number of inputs; 0: all. Selected means that r covers only a part of the trace.
 func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	shown := cut(r.Inputs, limit)
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
@@ -40,7 +40,7 @@ func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	return out
 }
 
-// Many prints the tables of many files: latencies and their parts by kind, and the inputs.
+// Many renders the tables for many files: latencies and their parts by kind, and the inputs.
 func (r *Inputs) Many() *table.Report {
 	var parts []manyLatency
 	all := timeline.Nanos(0)
@@ -60,12 +60,12 @@ func (r *Inputs) Many() *table.Report {
 		inputs.Totals.Omitted[string(kind)] = n
 	}
 	for k := range inputs.Columns {
-		inputs.Columns[k].IfAny = inputs.Columns[k].DropOrder > 1 // what ran for inputs may not have been asked for
+		inputs.Columns[k].IfAny = inputs.Columns[k].DropOrder > 1 // the work for inputs may not have been requested
 	}
 	form := table.Table{Name: "kinds", Title: "latency and its parts, by kind of input", Folding: table.Ranked, Total: int64(all)}
 	return &table.Report{Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
 		table.Cells(table.Column{Key: "kind", Title: "input"}, func(l *manyLatency) table.Cell {
-			return table.Cell{Text: string(l.kind), Number: int64(slices.Index(InputKinds(), l.kind))} // which is their order
+			return table.Cell{Text: string(l.kind), Number: int64(slices.Index(InputKinds(), l.kind))} // Number sets the order
 		}).WithRole(table.Group),
 		table.Cells(table.Column{Key: "time", Title: "time"}, func(l *manyLatency) table.Cell {
 			return table.Cell{Text: [...]string{"latency", "delay", "processing", "presentation"}[l.part], Number: int64(l.part)}
@@ -75,14 +75,14 @@ func (r *Inputs) Many() *table.Report {
 	), inputs}}}}
 }
 
-// manyLatency is the latency of one of the inputs of many files, or a part of it.
+// manyLatency is the latency of an input in one of many files, or a part of that latency.
 type manyLatency struct {
 	kind   InputKind
 	part   int
 	length timeline.Nanos
 }
 
-// manyInputsText counts the inputs of many files in a line.
+// manyInputsText sums up the inputs of many files in a line.
 func manyInputsText(t *table.Totals) string {
 	switch {
 	case t.Count == 0 && len(t.Omitted) > 0:
@@ -97,7 +97,7 @@ func manyInputsText(t *table.Totals) string {
 	return text
 }
 
-// onlyOmitted is the message for a trace whose inputs are all of other kinds.
+// onlyOmitted returns the message for a trace whose inputs are all of other kinds.
 func onlyOmitted[K ~string](omitted map[K]int64) string {
 	return "no such inputs; there are others: " + omittedText(omitted)
 }
@@ -111,7 +111,7 @@ func omittedText[K ~string](omitted map[K]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// Table has a row for each input.
+// Table returns a table with a row for each input.
 func (r *Inputs) Table(shown []Interaction) *table.Table {
 	return table.New(table.Table{Name: "inputs", Title: "inputs, the slowest first", Key: "latency_ns", RowNoun: "inputs", All: len(r.Inputs)}, shown, columns(
 		[]table.TypedColumn[Interaction]{
@@ -131,7 +131,7 @@ func (r *Inputs) Table(shown []Interaction) *table.Table {
 	)...)
 }
 
-// Latencies from which people notice a delay.
+// Latencies above which people notice a delay, and above which an input is slow.
 const (
 	FastInput = 100 * 1000 * timeline.Microsecond
 	SlowInput = 200 * 1000 * timeline.Microsecond
@@ -150,12 +150,12 @@ func (in *Interaction) verdict() string {
 	return "fast"
 }
 
-// spareMost are the columns of mostParts, marked as dispensable.
+// spareMost marks the columns of mostParts as dispensable.
 func spareMost[T any](list []table.TypedColumn[T]) []table.TypedColumn[T] {
 	return []table.TypedColumn[T]{list[0].DropOrder(3), list[1].DropOrder(4)}
 }
 
-// inputPart is what ran in a phase of an input on its main thread.
+// inputPart is work on the main thread during a phase of an input.
 type inputPart struct {
 	Start timeline.Nanos `json:"ts_ns"` // of the input
 	Kind  InputKind      `json:"kind"`
@@ -164,7 +164,8 @@ type inputPart struct {
 	*WorkPart
 }
 
-// inputPartsTable has a row for each function or other slice that ran in a phase of an input on its main thread.
+// inputPartsTable returns a table with a row for each function or other slice that ran on the main thread during a
+// phase of an input.
 func inputPartsTable(shown []Interaction, start timeline.Nanos) *table.Table {
 	var parts []inputPart
 	for i := range shown {
@@ -196,7 +197,7 @@ func inputPartsTable(shown []Interaction, start timeline.Nanos) *table.Table {
 	)
 }
 
-// phaseTitles are the displayed names of the phases of an input.
+// phaseTitles maps the phases of an input to their displayed names.
 var phaseTitles = map[string]string{
 	"delay": "input delay", "processing": "processing", "presentation": "presentation", "latency": "meanwhile",
 }
@@ -245,7 +246,7 @@ func phaseText(p *InputPhase, main *ThreadID) string {
 		table.Millis(p.Others.Self), table.Millis(p.Idle))
 }
 
-// phaseParts lists the work in a phase: for the input, and for others if that took much of the phase.
+// phaseParts lists the work in a phase, for the input and for others, where each took a sizable part of the phase.
 func phaseParts(p *InputPhase) (lines []string) {
 	for _, w := range []struct {
 		what string
@@ -299,10 +300,10 @@ func receivedText(in *Interaction) string {
 	return text + "was busy with other work for " + table.Millis(first.Busy) + " ms of that"
 }
 
-// maxWayThreads is the number of threads shown on the path of an input.
+// maxWayThreads is the maximum number of threads shown on the path of an input.
 const maxWayThreads = 8
 
-// wayText lists the threads that worked for an input, in the order in which the work came to them.
+// wayText lists the threads that worked for an input, in the order in which the work reached them.
 func wayText(in *Interaction) (lines []string) {
 	for i := range in.Threads {
 		t := &in.Threads[i]

@@ -13,33 +13,31 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The phases of layout, by the names that the probes of Mozilla's browsers gave them. What the tables call a phase may be
-// any other text too: a number that a probe fired with, or a name of LayoutOptions.Phases.
-const ()
-
-// LayoutOptions choose the slices that are phases of layout, beside the slices of the probes layout-start and layout-end.
+// LayoutOptions selects the slices that are layout phases, in addition to those from the probes layout-start and
+// layout-end.
 type LayoutOptions struct {
-	// Phases are the phases of slices by the names of the slices, for traces of any origin. Nil means the events of Chrome
-	// and the markers of Firefox, which docs/reports.md lists.
+	// Phases maps the names of slices to phases, for traces of any origin. Nil means the Chrome events and Firefox markers
+	// that docs/reports.md lists.
 	Phases map[string]string
-	// Paint are names of events of Chrome and Firefox that count as paint too: any of PaintOptions.
+	// Paint lists names of Chrome and Firefox events that also count as paint: any of PaintOptions.
 	Paint []string
-	// Selected is the part of the trace whose slices count; nil: all of it. Those that are partly in the window count whole.
+	// Selected is the part of the trace whose slices count; nil: all of it. Slices that are partly in the window count in
+	// full.
 	Selected *selection.Selection
 }
 
-// PaintOptions returns the names that LayoutOptions.Paint may hold.
+// PaintOptions returns the names that LayoutOptions.Paint may contain.
 func PaintOptions() []string { return []string{"PrePaint", "Rasterize", "Composite"} }
 
-// Layout is the data of a trace about phases of layout.
+// Layout holds a trace's data about layout phases.
 type Layout struct {
-	// Probes means that there are layout probes, so that ByDTrace is the way to count time that their script has.
+	// Probes means that there are layout probes, so that ByDTrace counts time like their script.
 	Probes bool
-	// UnbalancedStarts counts the slices whose own end is missing, UnmatchedEnds the ends of probes without a start.
+	// UnbalancedStarts counts the slices whose own end is missing; UnmatchedEnds counts the probe ends without a start.
 	UnbalancedStarts, UnmatchedEnds int64
-	// Uncounted is the number of slices that are in no row, because there are too many different ones.
+	// Uncounted is the number of slices that are in no row because there would be too many rows.
 	Uncounted int64
-	// UncountedNesting is the number of slices directly within another that are in no row of Nesting, because there are too
+	// UncountedNesting is the number of slices directly inside another that are in no row of Nesting because there are too
 	// many different pairs of phases.
 	UncountedNesting int64
 
@@ -49,8 +47,8 @@ type Layout struct {
 	text    int // bytes of the texts in the keys of counts
 }
 
-// LayoutKey is the key of rows about layout. Context is the presentation context, frame or window for which
-// the work was done: a signed decimal number if the trace has a number, and "" if it says nothing.
+// LayoutKey is the key of rows about layout. Context is the presentation context, frame or window for which the work
+// was done: a signed decimal number if the trace has a number; "" if unknown.
 type LayoutKey struct {
 	Context string `json:"context"`
 	Phase   string `json:"phase"`
@@ -59,7 +57,7 @@ type LayoutKey struct {
 // LayoutCount is the number of times that a phase started.
 type LayoutCount struct {
 	LayoutKey
-	Function string `json:"function"` // that fired the probe; the name of an event or marker
+	Function string `json:"function"` // that fired the probe, or the name of the event or marker
 	Count    int64  `json:"count"`
 }
 
@@ -69,7 +67,7 @@ type LayoutTime struct {
 	Micros int64 `json:"time_us"`
 }
 
-// LayoutPhase is about the slices of a phase that have an end of their own.
+// LayoutPhase sums up the slices of a phase that have an end of their own.
 type LayoutPhase struct {
 	LayoutKey
 	Count int64          `json:"count"`
@@ -78,28 +76,28 @@ type LayoutPhase struct {
 	Mean  timeline.Nanos `json:"mean_ns"` // rounded down
 }
 
-// LayoutNesting counts the slices of a phase directly within a slice of a phase, on one thread.
+// LayoutNesting counts the slices of the phase Inner directly inside slices of the phase Outer, on the same thread.
 type LayoutNesting struct {
 	Outer string `json:"outer"`
 	Inner string `json:"inner"`
 	Count int64  `json:"count"`
 }
 
-// TimeMode chooses how Layout.Times sums slices inside slices.
+// TimeMode chooses how Layout.Times sums nested slices.
 type TimeMode uint8
 
 const (
-	// ByDTrace counts as the script layout_time.d does, which remembers one start for each thread, context and phase: a
-	// start within one of the same replaces it, the first end uses it up, and each interval is rounded down to
-	// microseconds. Of what lacks an end nothing counts.
+	// ByDTrace counts like the script layout_time.d, which remembers one start for each thread, context and phase: a
+	// later start with the same three replaces it, the first end uses it up, and each interval is rounded down to
+	// microseconds. Slices without an end do not count.
 	ByDTrace TimeMode = iota
-	// Exclusive counts the time in which a slice is the innermost one of layout on its thread.
+	// Exclusive counts the time in which a slice is the innermost layout slice on its thread.
 	Exclusive
-	// Inclusive counts the whole time of slices; slices of one context and phase within each other count once.
+	// Inclusive counts the whole time of slices; nested slices of the same context and phase count once.
 	Inclusive
 )
 
-// Limits of memory for a trace: different rows, and bytes of text in them.
+// Memory limits for a trace: different rows, and bytes of text in them.
 const (
 	maxRows     = 1 << 17
 	maxRowText  = 16 << 20
@@ -141,17 +139,17 @@ type layoutCountKey struct {
 	function string
 }
 
-// layoutCell has the sums for a context and phase.
+// layoutCell holds the sums for a context and phase.
 type layoutCell struct {
 	intervals            int64 // of ByDTrace
-	micros               int64 // of these
+	micros               int64 // total of these
 	exclusive, inclusive timeline.Nanos
 	ended                int64 // slices with an end of their own
 	total, max           timeline.Nanos
 }
 
-// CollectLayout goes through a timeline, which is nested, and counts the phases of layout in it. The error is one of the
-// timeline's temporary files, or ctx's.
+// CollectLayout counts the layout phases in a nested timeline. It fails only if temporary files cannot be used or ctx is
+// done.
 func CollectLayout(ctx context.Context, tl *timeline.Timeline, opts LayoutOptions) (*Layout, error) {
 	c := newLayoutReader(tl, opts)
 	if err := opts.Selected.Walk(ctx, tl, c.item); err != nil {
@@ -161,7 +159,7 @@ func CollectLayout(ctx context.Context, tl *timeline.Timeline, opts LayoutOption
 	return c.out, nil
 }
 
-// Counts returns how often each phase began: a row for each context, phase and function, in the order of their counts.
+// Counts returns how often each phase began: a row for each context, phase and function, lowest count first.
 func (l *Layout) Counts() []LayoutCount {
 	keys := make([]layoutCountKey, 0, len(l.counts))
 	for key := range l.counts {
@@ -186,7 +184,7 @@ func (l *Layout) DefaultMode() TimeMode {
 	return Exclusive
 }
 
-// Times returns how long each phase took: a row for each context and phase, in the order of their times.
+// Times returns how long each phase took: a row for each context and phase, shortest time first.
 func (l *Layout) Times(mode TimeMode) []LayoutTime {
 	micros := func(key layoutKey) int64 { return l.cells[key].in(mode) }
 	keys := make([]layoutKey, 0, len(l.cells))
@@ -216,8 +214,8 @@ func (c *layoutCell) in(mode TimeMode) int64 {
 	return int64(c.inclusive / timeline.Microsecond)
 }
 
-// Phases returns how long the slices of each phase took: a row for each context and phase, by context and then in the
-// order of the phases.
+// Phases returns how long the slices of each phase took: a row for each context and phase, sorted by context, then
+// phase.
 func (l *Layout) Phases() []LayoutPhase {
 	var keys []layoutKey
 	for key, cell := range l.cells {
@@ -236,7 +234,7 @@ func (l *Layout) Phases() []LayoutPhase {
 	return rows
 }
 
-// Nesting returns which phases are directly within which, in the order of the phases.
+// Nesting returns which phases are directly inside which, sorted by phase.
 func (l *Layout) Nesting() []LayoutNesting {
 	rows := make([]LayoutNesting, 0, len(l.nesting))
 	for pair, n := range l.nesting {
@@ -265,7 +263,7 @@ func phaseRank(phase string) (rank int, number int64) {
 	return 4, 0
 }
 
-// count counts a slice and returns where its time goes; nil if there are too many rows.
+// count counts a slice and returns the cell for its time; nil if there are too many rows.
 func (l *Layout) count(s *layoutStart) *layoutCell {
 	key := layoutCountKey{s.key, s.function}
 	cell := l.cells[s.key]
@@ -285,7 +283,7 @@ func (l *Layout) count(s *layoutStart) *layoutCell {
 	return cell
 }
 
-// addNesting counts a slice directly within another.
+// addNesting counts a slice directly inside another.
 func (l *Layout) addNesting(outer, inner string) {
 	pair := [2]string{outer, inner}
 	if _, known := l.nesting[pair]; !known && len(l.nesting) >= maxNestings {

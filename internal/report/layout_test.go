@@ -28,15 +28,15 @@ func (f *firing) key() layoutKey {
 	return layoutKey{layoutContext{number: f.context}, f.phase}
 }
 
-// paired is a slice that was made of firings by rule D2, or an end without start.
+// paired is a slice made from firings by rule D2, or an end without a start.
 type paired struct {
 	start, end timeline.Nanos
 	firing     firing
 	flag       string
-	parent     int // index of the slice around it, -1: none
+	parent     int // index of the slice around it; -1: none
 }
 
-// pair applies rule D2 of probes.md 4 in the plainest way: firings are in order.
+// pair applies rule D2 of probes.md 4 in the simplest way, to firings in order.
 func pair(firings []firing) (slices, ends []paired) {
 	open := map[int][]int{}
 	for _, f := range firings {
@@ -74,7 +74,7 @@ func pair(firings []firing) (slices, ends []paired) {
 	return slices, ends
 }
 
-// probeArgs encodes the arguments of a slice or instant of a probe.
+// probeArgs encodes the arguments of a probe slice or instant.
 func probeArgs(b *timeline.Builder, name string, p *paired, function string) timeline.Args {
 	e := b.Args()
 	e.Reset()
@@ -95,7 +95,7 @@ func probeArgs(b *timeline.Builder, name string, p *paired, function string) tim
 	return e.Args()
 }
 
-// probeTimeline builds the timeline of slices and ends of probes.
+// probeTimeline builds the timeline of probe slices and ends.
 func probeTimeline(t *testing.T, all, ends []paired) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -193,8 +193,8 @@ func byHand(mode TimeMode, firings []firing, all []paired) map[LayoutKey]int64 {
 	return times
 }
 
-// Of random firings on some threads, the reports are what a plain reading of the rules gives. Times are far apart or close
-// together, so that rounding matters, and no thread fires twice at one time.
+// For random firings on several threads, the reports match a plain reading of the rules. Times are far apart or close
+// together, so that rounding matters, and no thread fires twice at the same time.
 func TestLayoutOfRandomFirings(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 13))
@@ -222,7 +222,7 @@ func TestLayoutOfRandomFirings(t *testing.T) {
 	}
 }
 
-// checkPhases compares counts, phases and nesting with what the slices say.
+// checkPhases compares counts, phases and nesting with the slices.
 func checkPhases(t *testing.T, seed uint64, l *Layout, all, ends []paired) {
 	t.Helper()
 	counts, phases, nesting := map[LayoutKey]int64{}, map[LayoutKey]LayoutPhase{}, map[[2]string]int64{}
@@ -263,7 +263,7 @@ func checkPhases(t *testing.T, seed uint64, l *Layout, all, ends []paired) {
 	}
 }
 
-// Rows of one value are in the order of context, as an unsigned number, and phase; texts come after numbers.
+// Rows with equal values are sorted by context, as an unsigned number, and phase; texts come after numbers.
 func TestOrderOfLayoutRows(t *testing.T) {
 	l := &Layout{cells: map[layoutKey]*layoutCell{}}
 	for _, key := range []layoutKey{
@@ -304,7 +304,7 @@ func TestUnmatchedEndBeforeStart(t *testing.T) {
 	}
 }
 
-// There is an end to the rows that input can make, and what is in none is counted.
+// The number of rows is limited, and slices without a row are counted.
 func TestLayoutRowsAreLimited(t *testing.T) {
 	l := &Layout{cells: map[layoutKey]*layoutCell{}, counts: map[layoutCountKey]int64{}}
 	for i := range uint64(maxRows + 10) {
@@ -324,7 +324,7 @@ func TestLayoutRowsAreLimited(t *testing.T) {
 	}
 }
 
-// There is an end to the pairs of phases as well, and what is in none is counted; those that are known go on.
+// The number of pairs of phases is also limited, and slices in none are counted; known pairs keep counting.
 func TestLayoutNestingIsLimited(t *testing.T) {
 	l := &Layout{nesting: map[[2]string]int64{}}
 	for i := range maxNestings + 10 {
@@ -336,7 +336,7 @@ func TestLayoutNestingIsLimited(t *testing.T) {
 	}
 }
 
-// addSlice adds a slice of Chrome or Firefox with a text argument within a dictionary, or beside others.
+// addSlice adds a Chrome or Firefox slice with a text argument inside a dictionary, or beside others.
 func (tr *trace) addSlice(track timeline.TrackID, name, category string, at, dur timeline.Nanos, args func(e *timeline.ArgsEncoder)) {
 	tr.t.Helper()
 	e := tr.b.Args()
@@ -370,7 +370,7 @@ func markerArgs(window int64) func(e *timeline.ArgsEncoder) {
 	}
 }
 
-// browserTrace is a trace with events of Chrome, markers of Firefox, and slices that only look like some.
+// browserTrace returns a trace with Chrome events, Firefox markers, and slices that only look like them.
 func browserTrace(t *testing.T) *timeline.Timeline {
 	tr := newTrace(t, inNanos)
 	styles := tr.b.Child(tr.thread, "any")
@@ -380,7 +380,7 @@ func browserTrace(t *testing.T) *timeline.Timeline {
 	tr.addSlice(styles, "Styles", "Layout", 4000, 8000, markerArgs(12)) // crosses Layout
 	tr.addSlice(0, "Paint", "any", 20000, 1000, frameArg("data", "F1")) // no category, but a frame
 	tr.addSlice(0, "PrePaint", category, 30000, 1000, frameArg("data", "F1"))
-	tr.addSlice(0, "Paint", "game", 40000, 1000, nil)             // of another producer
+	tr.addSlice(0, "Paint", "game", 40000, 1000, nil)             // from another producer
 	tr.addSlice(0, "Styles", "game", 41000, 1000, nil)            // the same
 	tr.addSlice(0, "Layout", "v8.cpu_profiler", 42000, 1000, nil) // a function
 	tr.addSlice(0, "Composite #3", "Graphics", 50000, 1000, markerArgs(12))
@@ -409,7 +409,8 @@ func TestLayoutOfBrowsers(t *testing.T) {
 	if diff := gocmp.Diff(want, counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	// Styles begins last of three that are open. The Layout that never ends goes on to the end of the Paint in it.
+	// Styles is the last of three open slices to begin. The Layout that never ends lasts until the end of the Paint
+	// inside it.
 	want = []string{
 		"{{F1 paint} 1}", "{{F2 reflow} 1}", "{{F1 frameCon} 2}", "{{F1 reflow} 1}", "{{F2 paint} 4}", "{{12 frameCon} 8}",
 	}

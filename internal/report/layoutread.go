@@ -6,17 +6,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// layoutReader counts the slices of layout of a timeline as they begin and end.
+// layoutReader counts the layout slices of a timeline as they begin and end.
 type layoutReader struct {
 	tl     *timeline.Timeline
 	out    *Layout
 	events map[string]phaseEvent
 	wanted *timeline.ArgSelection
-	known  []bool        // by NameID: phases has the name
+	known  []bool        // by NameID: the name is already in phases
 	phases []*phaseEvent // by NameID
 
 	threads []*layoutThread        // by TrackID; tracks of one thread share one
-	last    []timeline.Nanos       // by TrackID: when the last slice began, or instant or sample was
+	last    []timeline.Nanos       // by TrackID: time of the last slice start, instant or sample
 	open    map[uint64]*openLayout // by ordinal
 	pending map[pendingKey]*pendingStart
 }
@@ -24,20 +24,20 @@ type layoutReader struct {
 // layoutThread is the state of one thread.
 type layoutThread struct {
 	id    timeline.TrackID
-	top   *openLayout    // the slice that began last, of those that are open
-	since timeline.Nanos // from when on its time is not counted yet
+	top   *openLayout    // the open slice that began last
+	since timeline.Nanos // its time is counted up to here
 	spans map[*layoutCell]*layoutSpan
 
-	// innermost is the first of the slices that ended at endedAt, neverEnded the first of those without an end of their own.
+	// innermost is the first slice that ended at endedAt; neverEnded is the first of these slices without an end of its own.
 	innermost, neverEnded *openLayout
 	endedAt               timeline.Nanos
 }
 
-// openLayout is a slice of layout that has not ended.
+// openLayout is a layout slice that has not ended.
 type openLayout struct {
 	layoutStart
 	thread       *layoutThread
-	below, above *openLayout // those open that began before and after it, on any track of the thread: they need not nest
+	below, above *openLayout // the open slices that began before and after it, on any track of the thread; they need not nest
 	ts, dur      timeline.Nanos
 	cell         *layoutCell // nil: not counted
 }
@@ -48,7 +48,7 @@ type layoutSpan struct {
 	since timeline.Nanos
 }
 
-// pendingKey is the key for which ByDTrace remembers a start.
+// pendingKey is the key under which ByDTrace remembers a start.
 type pendingKey struct {
 	thread   timeline.TrackID
 	provider string
@@ -58,9 +58,9 @@ type pendingKey struct {
 // pendingStart is the start that ByDTrace remembers.
 type pendingStart struct {
 	start
-	before  start          // what was remembered before the time changed
+	before  start          // the start remembered before the time changed
 	changed timeline.Nanos // when start was set
-	ending  bool           // a slice that begins then ends later
+	ending  bool           // a slice that began at this time ends later
 }
 
 // start is the time of a start; 0 means no start, as in the script.
@@ -69,7 +69,7 @@ type start struct {
 	cell *layoutCell
 }
 
-// Limits of what may be open at one time: starts that wait for their end, and slices.
+// Limits on what may be open at the same time: starts that wait for an end, and slices.
 const (
 	maxPending = 1 << 18
 	maxOpen    = 1 << 18
@@ -108,7 +108,8 @@ func (c *layoutReader) thread(id timeline.TrackID) *layoutThread {
 	return c.threads[id]
 }
 
-// threadTrack returns the track of the thread that a track belongs to; a track of no thread is one by itself.
+// threadTrack returns the track of the thread that a track belongs to; a track without a thread counts as its own
+// thread.
 func (c *layoutReader) threadTrack(id timeline.TrackID) timeline.TrackID {
 	for up := id; up != 0; up = c.tl.TrackParent(up) {
 		if c.tl.TrackKind(up) == timeline.ThreadTrack {
@@ -118,10 +119,9 @@ func (c *layoutReader) threadTrack(id timeline.TrackID) timeline.TrackID {
 	return id
 }
 
-// item handles an item of the timeline.
 func (c *layoutReader) item(it *timeline.Item) error {
 	if c.tl.Role(it.Track) == timeline.RoleInput {
-		return nil // the thread counts as the recorder with more detail has seen it
+		return nil // the slices of the more detailed recorder count
 	}
 	if it.Kind != timeline.ItemEnd {
 		c.last[it.Track] = it.TS
@@ -150,7 +150,7 @@ func (c *layoutReader) item(it *timeline.Item) error {
 func isLayoutStart(name string) bool { return name == "layout-start" }
 func isLayoutEnd(name string) bool   { return name == "layout-end" || name == "layout-done" }
 
-// start returns the layout data of a slice; false if it is something else.
+// start returns the layout data of a slice; false for other slices.
 func (c *layoutReader) start(it *timeline.Item) (layoutStart, bool) {
 	if p, ok := readProbe(c.tl, it.Args, isLayoutStart); ok {
 		c.out.Probes = true
@@ -164,7 +164,7 @@ func (c *layoutReader) start(it *timeline.Item) (layoutStart, bool) {
 	return layoutStart{}, false
 }
 
-// begin handles a slice of layout that begins.
+// begin handles the start of a layout slice.
 func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 	if len(c.open) >= maxOpen {
 		c.out.Uncounted++
@@ -179,7 +179,7 @@ func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 	}
 	o := &openLayout{layoutStart: *s, thread: th, ts: it.TS, dur: it.Dur, cell: c.out.count(s)}
 	if o.cell == nil {
-		o.key, o.layoutStart.end = layoutKey{}, layoutKey{} // texts of any length
+		o.key, o.layoutStart.end = layoutKey{}, layoutKey{} // releases texts of any length
 	} else {
 		c.remember(o, it.TS)
 	}
@@ -195,13 +195,13 @@ func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 	c.open[it.Ordinal] = o
 }
 
-// maxAround bounds the search for the slice around another, among those that overlap it.
+// maxAround bounds the search for the slice around another, among the slices that overlap it.
 const maxAround = 512
 
-// around returns the innermost slice of layout around one that begins now.
+// around returns the innermost layout slice around one that begins now.
 func (th *layoutThread) around(o *openLayout) *openLayout {
 	if o.dur == 0 && o.missing != 0 && th.endedAt == o.ts {
-		// It was closed by what has just ended at the same time, and so lies in that.
+		// The slice that has just ended closed it at the same time, so it lies inside that slice.
 		closer := th.innermost
 		if o.missing&flagNeverEnded != 0 {
 			closer = th.neverEnded
@@ -224,7 +224,7 @@ func (th *layoutThread) around(o *openLayout) *openLayout {
 	return around
 }
 
-// finish returns the end of a slice; of one that never ends, the far future.
+// finish returns the end of a slice; the far future if it never ends.
 func (o *openLayout) finish() timeline.Nanos {
 	if o.dur == timeline.NoTime {
 		return math.MaxInt64
@@ -240,7 +240,7 @@ func (th *layoutThread) charge(now timeline.Nanos) {
 	th.since = now
 }
 
-// enter counts the slices that are open with the context and phase of one that begins.
+// enter counts a slice that begins among the open ones with its context and phase.
 func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
 	if o.cell == nil {
 		return
@@ -253,7 +253,7 @@ func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
 	span.depth++
 }
 
-// leave does the same for one that ends.
+// leave removes a slice that ends from that count; at 0, it adds the time since the first of them began.
 func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
 	if o.cell == nil {
 		return
@@ -265,7 +265,6 @@ func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
 	}
 }
 
-// end handles the end of a slice.
 func (c *layoutReader) end(o *openLayout, now timeline.Nanos) {
 	th := o.thread
 	th.charge(now)
@@ -299,8 +298,8 @@ func (th *layoutThread) note(o *openLayout, now timeline.Nanos) {
 	}
 }
 
-// finish ends the slices that never end: their time goes up to the last event of their thread, of which no more is known.
-// Viewers draw them up to the end of the trace, which may be long after the end of the process.
+// finish ends the slices that never end: their time extends to the last event of their thread, after which nothing is
+// known. Viewers draw them up to the end of the trace, which may be long after the end of the process.
 func (c *layoutReader) finish() {
 	ends := map[*layoutThread]timeline.Nanos{}
 	for id, last := range c.last {
@@ -315,7 +314,7 @@ func (c *layoutReader) finish() {
 	}
 }
 
-// remember acts as the script does at a start: it forgets the previous start.
+// remember does what the script does at a start: it replaces the previous start.
 func (c *layoutReader) remember(o *openLayout, now timeline.Nanos) {
 	key := pendingKey{o.thread.id, o.provider, o.key}
 	p := c.pending[key]
@@ -334,7 +333,7 @@ func (c *layoutReader) remember(o *openLayout, now timeline.Nanos) {
 	p.ending = p.ending || o.dur != 0
 }
 
-// use acts as the script does at an end: it uses up the start that it remembers.
+// use does what the script does at an end: it uses up the remembered start.
 func (c *layoutReader) use(key pendingKey, now timeline.Nanos) {
 	if p := c.pending[key]; p != nil {
 		p.start.count(now)
@@ -344,11 +343,11 @@ func (c *layoutReader) use(key pendingKey, now timeline.Nanos) {
 	}
 }
 
-// unmatchedEnd does the same for an end without a start in its slice: ends of intervals that cross others are of that kind.
+// unmatchedEnd does the same for an end without a start in its slice, such as the end of an interval that crosses others.
 func (c *layoutReader) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now timeline.Nanos) {
 	key := pendingKey{thread, s.provider, s.key}
 	if p := c.pending[key]; p != nil && p.changed == now && p.ending {
-		p.before.count(now) // it came before the start at the same time, which would be its own otherwise
+		p.before.count(now) // it came before the start at the same time, so it does not end that one
 		return
 	}
 	c.use(key, now)
@@ -363,5 +362,5 @@ func (s *start) count(now timeline.Nanos) {
 	*s = start{}
 }
 
-// sum adds a number that is not negative to another, up to the largest there is.
+// sum adds n to a number without overflow; a negative n counts as 0.
 func sum[N ~int64](to *N, n N) { *to += min(max(n, 0), math.MaxInt64-*to) }

@@ -10,22 +10,22 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// phaseEvent is a kind of slices that are a phase of layout.
+// phaseEvent is a kind of slice that is a layout phase.
 type phaseEvent struct {
 	phase  string
-	mustBe producer // whose events it has to be
+	mustBe producer // the producer that it must come from
 }
 
-// producer is the program whose events have a name.
+// producer is the program that events with a name come from.
 type producer uint8
 
 const (
-	anyProducer producer = iota // the user has named it
+	anyProducer producer = iota // the user named it
 	chrome
 	firefox
 )
 
-// events returns the slices that are phases, by their names.
+// events returns the kinds of slices that are phases, by name.
 func (o *LayoutOptions) events() map[string]phaseEvent {
 	events := map[string]phaseEvent{}
 	if o.Phases != nil {
@@ -44,17 +44,17 @@ func (o *LayoutOptions) events() map[string]phaseEvent {
 	return events
 }
 
-// layoutStart is a slice of layout at its start.
+// layoutStart is the data of a layout slice at its start.
 type layoutStart struct {
 	key      layoutKey
 	function string
 	provider string    // of the probe; "": an event
-	end      layoutKey // of a probe that ends the slice: the same, if both fired with the same arguments
-	// missing tells why a slice of a probe has no end of its own: flagUnbalanced or flagNeverEnded.
+	end      layoutKey // key of the probe that ends the slice: the same if both fired with the same arguments
+	// missing is why a probe slice has no end of its own: flagUnbalanced or flagNeverEnded.
 	missing probeFlag
 }
 
-// isDevTools reports whether one of an event's categories is the performance panel's.
+// isDevTools reports whether one of an event's categories belongs to the performance panel.
 func isDevTools(category []byte) bool {
 	for one := range bytes.SplitSeq(category, []byte{','}) {
 		if bytes.HasSuffix(bytes.TrimSpace(one), []byte(producers.DevToolsCategory)) {
@@ -64,8 +64,8 @@ func isDevTools(category []byte) bool {
 	return false
 }
 
-// phaseOf returns the kind of phase of an event, or nil, and the name by which it was found: the name of the
-// event or, in Firefox, of the marker. Names of events are looked at once.
+// phaseOf returns the kind of phase of an event, or nil, and the name by which it was found: the name of the event or,
+// in Firefox, of the marker. Each event name is looked up only once.
 func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	if marker := c.markerName(it.Args); marker != nil {
 		return c.findPhase(marker), marker
@@ -73,7 +73,7 @@ func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	return c.phaseOfName(it), it.Name
 }
 
-// markerName returns the name of a marker of Firefox that is shown by its label; nil for what has only one name.
+// markerName returns the name of a Firefox marker that is displayed by its label; nil for slices with only one name.
 func (c *layoutReader) markerName(args timeline.Args) []byte {
 	for arg := range c.wanted.List(args) {
 		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
@@ -111,7 +111,7 @@ func (c *layoutReader) findPhase(name []byte) *phaseEvent {
 	return &e
 }
 
-// eventStart returns the data of an event of a phase; false if it merely has the name of one.
+// eventStart returns the data of a phase event; false if a slice merely has the name of one.
 func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item) (s layoutStart, ok bool) {
 	s.key.phase, s.function = e.phase, string(name)
 	var frame, marker bool
@@ -122,11 +122,11 @@ func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item)
 	case firefox:
 		return s, marker
 	}
-	return s, !timeline.IsCall(it.Category) // else a function of script has the name
+	return s, !timeline.IsCall(it.Category) // otherwise a script function has the name
 }
 
-// eventContext returns the frame or window for which an event happened, and whether it has a frame as events of Chrome, or
-// a type as markers of Firefox.
+// eventContext returns the frame or window for which an event happened, and whether it has a frame, like Chrome events, or
+// a type, like Firefox markers.
 func (c *layoutReader) eventContext(args timeline.Args) (context layoutContext, frame, marker bool) {
 	context.isText = true
 	for arg := range c.wanted.List(args) {
@@ -137,7 +137,7 @@ func (c *layoutReader) eventContext(args timeline.Args) (context layoutContext, 
 					context, frame = contextOf(&member), true
 				}
 			}
-		case key == "innerWindowID", key == "frame" && !frame: // the latter where Firefox has imported a trace of Chrome
+		case key == "innerWindowID", key == "frame" && !frame: // the latter in Chrome traces imported by Firefox
 			context = contextOf(&arg)
 		case key == "type" && arg.Kind == timeline.ArgString:
 			marker = true
@@ -157,7 +157,7 @@ func contextOf(arg *timeline.Arg) layoutContext {
 	return layoutContext{text: string(arg.AppendText(nil)), isText: true}
 }
 
-// probeArg is an argument of a probe, and what the end has in its place.
+// probeArg is an argument of a probe, with the argument of the end if that differs.
 type probeArg struct {
 	name  string
 	value timeline.Arg
@@ -176,20 +176,20 @@ var probeFlags = map[string]probeFlag{
 	"unbalanced": flagUnbalanced, "never_ended": flagNeverEnded, "end_without_start": flagEndWithoutStart,
 }
 
-// endArgStart prefixes the name of an argument in which the end of a slice differs.
+// endArgStart prefixes the names of the arguments in which the end of a slice differs.
 const endArgStart = "end."
 
-// probe is a slice or instant of a probe.
+// probe is the probe data of a slice or instant.
 type probe struct {
 	provider, name string
 	args           []probeArg
 	flags          probeFlag
 }
 
-// maxProbeArgs bounds the arguments of a probe that are looked at: the reports need three.
+// maxProbeArgs bounds the arguments read from a probe: the reports need three.
 const maxProbeArgs = 16
 
-// readProbe returns the probe of a slice or instant; false if there is none, or an unwanted one.
+// readProbe returns the probe of a slice or instant; false if it has none or an unwanted one.
 func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name string) bool) (p probe, ok bool) {
 	for arg := range tl.ArgList(args) {
 		if !ok {
@@ -225,8 +225,8 @@ func (p *probe) setEnd(name string, value timeline.Arg) {
 	}
 }
 
-// arg returns the argument that is declared under a name, otherwise the one at the place where the browser's probes have it, if
-// that has no name of others; nil if there is none.
+// arg returns the argument declared with a name, otherwise the one at the place where the browser's probes have it, unless that
+// has one of the other names; nil if not found.
 func (p *probe) arg(name string, place int, others ...string) *probeArg {
 	for i := range p.args {
 		if p.args[i].name == name {
@@ -239,7 +239,7 @@ func (p *probe) arg(name string, place int, others ...string) *probeArg {
 	return &p.args[place]
 }
 
-// text returns the argument as text, "" if there is none.
+// text returns the argument as text; "" if it is missing.
 func (a *probeArg) text() string {
 	if a == nil {
 		return ""
@@ -247,7 +247,7 @@ func (a *probeArg) text() string {
 	return string(a.value.AppendText(nil))
 }
 
-// atEnd returns the argument of the end.
+// atEnd returns the value of the argument at the end.
 func (a *probeArg) atEnd() *timeline.Arg {
 	if a.end != nil {
 		return a.end
@@ -255,7 +255,7 @@ func (a *probeArg) atEnd() *timeline.Arg {
 	return &a.value
 }
 
-// phaseName returns an argument as the name of a phase: the number of one that the browser has stands for its name.
+// phaseName returns an argument as the name of a phase, translating the phase numbers of the browser.
 func phaseName(arg *timeline.Arg) string {
 	names := [...]string{producers.PhasePaint, producers.PhaseReflow, producers.PhaseFrameConstruction}
 	if arg.Kind == timeline.ArgInt && arg.Int() >= 0 && arg.Int() < int64(len(names)) {
@@ -264,7 +264,7 @@ func phaseName(arg *timeline.Arg) string {
 	return string(arg.AppendText(nil))
 }
 
-// layoutStart returns the data of a probe of layout. Missing arguments are empty texts.
+// layoutStart returns the data of a layout probe. Missing arguments are empty texts.
 func (p *probe) layoutStart() layoutStart {
 	s := layoutStart{provider: p.provider, missing: p.flags & (flagUnbalanced | flagNeverEnded)}
 	s.key.context.isText = true

@@ -10,11 +10,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Loads are the loads of pages, as their browser or an HTTP archive recorded them. Times are nanoseconds; points in time are on the trace's clock.
+// Loads lists the page loads that a browser or an HTTP archive recorded. Times are nanoseconds; points in time are on the
+// trace's clock.
 type Loads struct {
-	Pages []Load `json:"pages"`          // in the order of time; pages of the browser itself and empty ones do not count
+	Pages []Load `json:"pages"`          // in time order, without empty pages and pages of the browser itself
 	More  int64  `json:"more,omitempty"` // pages for which there was no room
-	// Shift is the thread whose page moved most; nil: none did.
+	// Shift is the largest layout shift on any thread; nil: none.
 	Shift *LayoutShift `json:"layout_shift,omitempty"`
 }
 
@@ -26,11 +27,11 @@ type Load struct {
 	LargestPaint *timeline.Nanos `json:"largest_contentful_paint_ns,omitempty"`
 	DOMContent   *timeline.Nanos `json:"dom_content_loaded_ns,omitempty"`
 	Loaded       *timeline.Nanos `json:"load_ns,omitempty"`
-	Archive      bool            `json:"-"` // it is of an HTTP archive
+	Archive      bool            `json:"-"` // from an HTTP archive
 }
 
-// LayoutShift is the cumulative layout shift of the page of a thread: the largest sum of the shifts in a session window, which ends when none comes for
-// a second, or after five. Shifts right after an input do not count.
+// LayoutShift is the cumulative layout shift of a thread's page: the largest sum of shifts in a session window, which ends
+// after one second without shifts, or after five seconds in all. Shifts right after an input do not count.
 type LayoutShift struct {
 	ThreadID
 	Score  float64        `json:"score"`
@@ -39,7 +40,7 @@ type LayoutShift struct {
 	Shifts int            `json:"shifts"`
 }
 
-// Limits of memory.
+// Memory limits, and the limits of a session window.
 const (
 	maxLoads       = 1 << 10
 	maxLoadText    = 1 << 12 // bytes of an argument
@@ -62,18 +63,18 @@ const (
 	archivePage
 	archiveDOMContent
 	archiveLoaded
-	markedFirstPaint // of Firefox, whose markers last from the start of the navigation on
+	markedFirstPaint // in Firefox, whose markers start with the navigation
 	markedLargestPaint
 	markedLoaded
 )
 
-// loadEvents are the names of events of Chrome and of archives.
+// loadEvents maps the names of events in Chrome traces and archives to their meanings.
 var loadEvents = map[string]loadEvent{
 	"navigationStart": navigated, "firstContentfulPaint": paintedFirst, "largestContentfulPaint::Candidate": paintedLargest, "MarkDOMContent": parsed,
 	"MarkLoad": loadEnded, "LayoutShift": shifted, "page": archivePage, "onContentLoad": archiveDOMContent, "onLoad": archiveLoaded,
 }
 
-// loadEventOf returns the meaning of events of a name.
+// loadEventOf returns the meaning of events with a name.
 func loadEventOf(name string) loadEvent {
 	switch {
 	case loadEvents[name] != noLoadEvent:
@@ -94,14 +95,14 @@ type loadCollector struct {
 	selected *selection.Selection
 	events   []loadEvent // by NameID
 	out      Loads
-	index    map[string]int    // in Pages, by what a navigation is known by
-	frames   map[string]string // the latest navigation of a frame
+	index    map[string]int    // index in Pages, by the key of the navigation
+	frames   map[string]string // by frame: its latest navigation
 	shifts   map[timeline.TrackID]*LayoutShift
 	wanted   *timeline.ArgSelection
-	args     map[string]string // of the event that is read, by path
+	args     map[string]string // of the current event, by path
 }
 
-// loadArgs are the names of the arguments that are read.
+// loadArgs lists the names of the arguments to read.
 var loadArgs = []string{"data", "documentLoaderURL", "frame", "had_recent_input", "isOutermostMainFrame", "navigationId", "score", "startedDateTime", "title", "weighted_score_delta"}
 
 func newLoadCollector(tl *timeline.Timeline, selected *selection.Selection) *loadCollector {
@@ -116,7 +117,6 @@ func newLoadCollector(tl *timeline.Timeline, selected *selection.Selection) *loa
 	return c
 }
 
-// item handles an item of the walk.
 func (c *loadCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemInstant && it.Kind != timeline.ItemBegin {
 		return nil
@@ -160,8 +160,8 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	return nil
 }
 
-// readTexts reads the arguments of an event that are texts and numbers, by name: those in a dictionary with its name before a dot.
-// Of long texts it reads the start.
+// readTexts reads the texts and numbers among the arguments of an event, by name; members of a dictionary have its name and a
+// dot before theirs. It truncates long texts.
 func readTexts(it *timeline.Item, wanted *timeline.ArgSelection, args map[string]string) error {
 	clear(args)
 	if err := it.ReadArgs(); err != nil {
@@ -177,7 +177,7 @@ func readTexts(it *timeline.Item, wanted *timeline.ArgSelection, args map[string
 	return nil
 }
 
-// load adds a load that is known by a key.
+// load returns the load with a key, which it adds if it is new; nil if there are too many.
 func (c *loadCollector) load(key, url string, start timeline.Nanos) *Load {
 	if i, ok := c.index[key]; ok {
 		return &c.out.Pages[i]
@@ -191,7 +191,8 @@ func (c *loadCollector) load(key, url string, start timeline.Nanos) *Load {
 	return &c.out.Pages[len(c.out.Pages)-1]
 }
 
-// passed records when a load reached an event. The last candidate for the largest paint counts, of all other events the first.
+// passed records when a load reached an event. Of the candidates for the largest paint, the last one counts; of all other
+// events, the first.
 func (c *loadCollector) passed(key string, event loadEvent, at timeline.Nanos) {
 	i, ok := c.index[key]
 	if !ok {
@@ -207,7 +208,7 @@ func (c *loadCollector) passed(key string, event loadEvent, at timeline.Nanos) {
 	}
 }
 
-// marker handles a marker of Firefox. Markers of one load start together on one thread; the url is in the names of some.
+// marker handles a Firefox marker. Markers of one load start together on one thread; only some names contain the url.
 func (c *loadCollector) marker(it *timeline.Item, event loadEvent) {
 	if !hasEnd(&it.Head) || !strings.HasPrefix(string(it.Category), "DOM") {
 		return
@@ -259,7 +260,7 @@ func (c *loadCollector) done() *Loads {
 	return &c.out
 }
 
-// end returns when the last page of an archive, or another load, was loaded; 0: not known.
+// end returns when the last page of all loads was loaded; 0: unknown.
 func (l *Loads) end() (end timeline.Nanos) {
 	if l == nil {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Loads count from their navigation; pages of the browser and empty ones do not count, nor do shifts right after an input. A window of shifts ends
-// after a second without one.
+// Loads count from their navigation; the browser's own pages, empty pages, and shifts right after an input do not count. A
+// window of shifts ends after a second without one.
 func TestLoads(t *testing.T) {
 	event := func(name string, us int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","cat":"loading","pid":1,"tid":1,"ts":%d,"name":%q,"args":{"frame":"F",%s}}`, us, name, args)

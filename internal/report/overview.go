@@ -20,16 +20,16 @@ import (
 type Overview struct {
 	Recording Recording `json:"recording"`
 
-	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first, the browser's own last
-	Processes  []ProcessTime          `json:"processes"`  // likewise
-	Threads    []ThreadTime           `json:"threads"`    // likewise
-	Categories []CategoryCount        `json:"categories"` // the most events first
-	Contexts   []costtables.TypeCount `json:"contexts"`   // by type, the most contexts first
-	HasPages   bool                   `json:"-"`          // of the contexts, some are frames of pages, and not only isolates
-	Tasks      []OverviewTask         `json:"long_tasks"` // the longest first
+	Pages      []PageTime             `json:"pages"`      // those with a url; most busy time first, the browser's own last
+	Processes  []ProcessTime          `json:"processes"`  // most busy time first
+	Threads    []ThreadTime           `json:"threads"`    // most busy time first
+	Categories []CategoryCount        `json:"categories"` // most events first
+	Contexts   []costtables.TypeCount `json:"contexts"`   // by type, most contexts first
+	HasPages   bool                   `json:"-"`          // some contexts are frames of pages, not only isolates
+	Tasks      []OverviewTask         `json:"long_tasks"` // longest first
 
 	Busy   [busySteps]timeline.Nanos `json:"-"`      // of all threads, in steps of equal length
-	Inputs []OverviewInput           `json:"inputs"` // the slowest first
+	Inputs []OverviewInput           `json:"inputs"` // slowest first
 
 	// Devices reports whether devices of machine learning, such as GPUs, worked.
 	Devices bool `json:"devices"`
@@ -41,11 +41,11 @@ type PageTime struct {
 	Busy timeline.Nanos `json:"busy_ns"`
 }
 
-// ProcessTime is the busy time of the threads of a process, added up.
+// ProcessTime is the total busy time of the threads of a process.
 type ProcessTime struct {
 	Process string           `json:"process"`
 	PID     timeline.InputID `json:"pid"`
-	Labels  []string         `json:"labels,omitempty"` // the input's labels of it, such as titles of tabs
+	Labels  []string         `json:"labels,omitempty"` // its labels in the input, such as tab titles
 	Shows   string           `json:"shows,omitempty"`  // the url that its threads show
 	Threads int              `json:"threads"`          // with events
 	Busy    timeline.Nanos   `json:"busy_ns"`
@@ -53,43 +53,43 @@ type ProcessTime struct {
 	Recorded RecordedAs `json:"-"`
 }
 
-// ThreadTime is the time that a thread was busy: with tasks and other slices, or by its samples if it has no tasks of an event
-// loop.
+// ThreadTime is how long a thread was busy: with tasks and other slices, or according to its samples if it has no event loop
+// tasks.
 type ThreadTime struct {
 	ThreadID
 	Shows string         `json:"shows,omitempty"` // the url of the page or worker that it runs
 	Busy  timeline.Nanos `json:"busy_ns"`
-	// Samples is the number of its samples, which stand for the time Sampled.
+	// Samples is the number of its samples, which represent the time Sampled.
 	Samples int64          `json:"samples,omitempty"`
 	Sampled timeline.Nanos `json:"sampled_ns,omitempty"`
 
 	track timeline.TrackID
 }
 
-// CategoryCount is the number of slices and instants of a category. One with several categories counts for each.
+// CategoryCount is the number of slices and instants of a category. An event with several categories counts for each.
 type CategoryCount struct {
 	Category string `json:"category"`
 	Events   int64  `json:"events"`
 }
 
-// OverviewTask is a long task in short.
+// OverviewTask is the summary of a long task.
 type OverviewTask struct {
 	ThreadID
-	Name     string         `json:"name,omitempty"` // of what says most about it
+	Name     string         `json:"name,omitempty"` // of the most informative work in it
 	Location string         `json:"location,omitempty"`
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 }
 
-// OverviewInput is a slow input in short.
+// OverviewInput is the summary of a slow input.
 type OverviewInput struct {
 	Kind    InputKind      `json:"kind"`
 	Start   timeline.Nanos `json:"ts_ns"`
 	Latency timeline.Nanos `json:"latency_ns"`
 }
 
-// CollectOverview sums up in a nested timeline what is selected in it. The error is one of the temporary
-// files, or ctx's.
+// CollectOverview sums up the selected part of a nested timeline. It fails only if temporary files cannot be used or
+// ctx is done.
 func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, selected *selection.Selection) (*Overview, error) {
 	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), busy: newBusyThreads[struct{}](tl, selected)}
 	c.out = Overview{ // empty lists, not null
@@ -105,7 +105,6 @@ func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *att
 	return &c.out, nil
 }
 
-// overviewCollector collects an Overview.
 type overviewCollector struct {
 	tl         *timeline.Timeline
 	attributed *attribution.Result
@@ -175,7 +174,7 @@ func (c *overviewCollector) addThreads(ctx context.Context) error {
 	return nil
 }
 
-// sampledThreads returns the threads with samples by their tracks.
+// sampledThreads returns the threads with samples, by track.
 func (c *overviewCollector) sampledThreads(ctx context.Context) (map[timeline.TrackID]*Thread, error) {
 	if !hasSamples(c.tl) {
 		return nil, nil
@@ -208,7 +207,7 @@ func (t *Thread) busyTime() (busy timeline.Nanos) {
 	return busy
 }
 
-// addProcesses sums up threads by process. What a process shows is what its busiest thread that shows something does.
+// addProcesses sums up threads by process. A process shows the url of the busiest of its threads that show one.
 func (c *overviewCollector) addProcesses() {
 	index := map[timeline.TrackID]int{}
 	for i := range c.out.Threads {
@@ -225,7 +224,7 @@ func (c *overviewCollector) addProcesses() {
 		}
 		p := &c.out.Processes[k]
 		p.Threads++
-		if c.busy.threads[t.track] != nil || !c.busy.haveLoops() { // else it is a profile of a thread that is not named
+		if c.busy.threads[t.track] != nil || !c.busy.haveLoops() { // otherwise it is a profile of an unnamed thread
 			sum(&p.Busy, t.Busy)
 		}
 		p.Shows = cmp.Or(p.Shows, t.Shows)
@@ -233,7 +232,7 @@ func (c *overviewCollector) addProcesses() {
 	slices.SortStableFunc(c.out.Processes, func(a, b ProcessTime) int { return cmp.Compare(b.Busy, a.Busy) })
 }
 
-// addPages lists the pages that have urls, as the table of costs has them: each with its frames.
+// addPages lists the pages that have urls, as the cost table has them: each with its frames.
 func (c *overviewCollector) addPages() error {
 	t, err := c.tables.Table(costtables.TableOptions{Type: c.tables.DerivedName(costtables.TypePage)})
 	if err != nil {
@@ -269,18 +268,18 @@ func IsOwnPage(url string) bool {
 	return false
 }
 
-// IsPage reports whether a url belongs to a page of the reader's: a document, and not one of the browser itself.
+// IsPage reports whether a url belongs to a document that is not part of the browser itself.
 func IsPage(url string) bool { return isURL(url) && !IsOwnPage(url) }
 
-// isURL reports whether the url of a page is a document's. Pages that were only opened to be filled, about:blank, do not count.
+// isURL reports whether a page has the url of a document. Pages opened only to be filled, about:blank, do not count.
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
-// maxCategories bounds the categories that are counted.
+// maxCategories bounds the counted categories.
 const maxCategories = 1 << 12
 
 // walk counts events by category, and determines when threads were busy.
 func (c *overviewCollector) walk(ctx context.Context) error {
-	lists := make([]int64, c.tl.CategoryCount()+1) // by CategoryID: lists of categories as the input has them
+	lists := make([]int64, c.tl.CategoryCount()+1) // events by CategoryID, which is a list of categories in the input
 	categories := c.selected.Filtered(c.tl, func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemInstant {
 			lists[it.CategoryID]++
@@ -302,7 +301,7 @@ func (c *overviewCollector) walk(ctx context.Context) error {
 	return nil
 }
 
-// addCategories lists the categories. counts has the number of events for each list of categories.
+// addCategories lists the categories. lists holds the number of events for each list of categories.
 func (c *overviewCollector) addCategories(lists []int64) {
 	counts := map[string]int64{}
 	for id, n := range lists[1:] {
@@ -339,7 +338,6 @@ func (c *overviewCollector) addTasks(ctx context.Context) error {
 	return nil
 }
 
-// addInputs lists the inputs.
 func (c *overviewCollector) addInputs(ctx context.Context) error {
 	if len(c.attributed.Inputs) == 0 {
 		return nil

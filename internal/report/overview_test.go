@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// overviewOf makes the overview of what a query selects of a trace.
+// overviewOf makes the overview of the part of a trace that a query selects.
 func overviewOf(t *testing.T, text string, query selection.Query) (o *report.Overview) {
 	t.Helper()
 	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
@@ -32,8 +32,8 @@ func overviewOf(t *testing.T, text string, query selection.Query) (o *report.Ove
 	return o
 }
 
-// browser has a renderer with a page that works for 60 ms, of which its frame from elsewhere takes 10 ms, and a worker that runs a script for
-// 5 ms; and another process, which works for 7 ms. One task is long, and one click is answered after 10 ms.
+// browser has a renderer with a page that works for 60 ms, 10 ms of them in a frame from another site, and a worker that runs a
+// script for 5 ms; another process works for 7 ms. One task is long, and one click is answered after 10 ms.
 var browser = `{"metadata":{"user-agent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/156.0.1.2 Safari/537.36",
 	"trace-capture-datetime":"2026-11-20 4:31:12","command_line":"/usr/bin/chromium --headless"},"traceEvents":[
 	{"ph":"M","pid":1,"name":"process_name","args":{"name":"Renderer"}},{"ph":"M","pid":9,"name":"process_name","args":{"name":"GPU"}},
@@ -48,7 +48,8 @@ var browser = `{"metadata":{"user-agent":"Mozilla/5.0 (X11; Linux x86_64) AppleW
 	{"ph":"X","cat":"gpu","name":"Swap","ts":2000,"dur":7000,"pid":9,"tid":9},
 	` + timing(1, "click", 70_000, 71_000, 72_000, 80_000, 7) + `]}`
 
-// A stream of a device is busy while any of its kernels runs, including kernels that overlap others, and in a window as far as they lie in it.
+// A device stream is busy while any of its kernels runs, including kernels that overlap others; in a window, only the parts
+// inside it count.
 func TestOverviewCountsSlicesThatOverlap(t *testing.T) {
 	kernel := func(ts, dur int) string {
 		return fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":%d,"args":{"device":0,"stream":7}}`, ts, dur)
@@ -125,7 +126,7 @@ func TestOverviewOfAPart(t *testing.T) {
 	}
 }
 
-// What an empty trace has are empty lists.
+// The lists of an empty trace are empty, not nil.
 func TestOverviewOfNothing(t *testing.T) {
 	o := overviewOf(t, `[]`, selection.Query{})
 	if o.Pages == nil || o.Processes == nil || o.Threads == nil || o.Categories == nil || o.Tasks == nil || o.Inputs == nil || len(o.Threads) > 0 {
@@ -136,7 +137,7 @@ func TestOverviewOfNothing(t *testing.T) {
 	}
 }
 
-// Who made a recording, and when, is in facts of different names.
+// The producer and time of a recording are in facts with different names.
 func TestRecording(t *testing.T) {
 	event := `{"ph":"X","name":"a","cat":"%","ts":1000000,"dur":1,"pid":1,"tid":1}`
 	for _, test := range []struct {

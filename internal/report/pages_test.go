@@ -28,8 +28,8 @@ const visited = `{"traceEvents":[
 	{"ph":"I","s":"t","cat":"devtools.timeline","name":"CommitLoad","ts":60000,"pid":3,"tid":3,"args":{"data":{"frame":"B","url":"http://b.test/frame.html","parent":"A"}}},
 	{"ph":"I","s":"t","cat":"devtools.timeline","name":"CommitLoad","ts":60000,"pid":4,"tid":4,"args":{"data":{"frame":"C","url":"chrome://popup/"}}}]}`
 
-// Pages are documents that a user navigated to, each with its frames and what was done for it elsewhere; the browser's own come
-// last. The overview has the times of the table of costs. A process shows what its own threads run.
+// Pages are documents that a user navigated to, each with its frames and the work done for it elsewhere; the browser's own
+// pages come last. The overview has the same times as the cost table. A process shows what its own threads run.
 func TestPagesOfAVisit(t *testing.T) {
 	o := overviewOf(t, visited, selection.Query{})
 	if diff := gocmp.Diff([]report.PageTime{{URL: "http://a.test/", Busy: 85 * ms}, {URL: "chrome://popup/", Busy: 90 * ms}}, o.Pages); diff != "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Tables of All that no report has. Pages show them.
+// The tables of All below are in no report; pages show them.
 
-// Table has a row for each thread that was busy.
+// Table returns a table with a row for each busy thread.
 func (u *Utilisation) Table() *table.Table {
 	columns := []table.TypedColumn[ThreadUse]{
 		table.Texts("thread", "thread", func(t *ThreadUse) string { return t.ThreadTitle() }),
@@ -25,7 +25,7 @@ func (u *Utilisation) Table() *table.Table {
 	return table.New(table.Table{Name: "threads", Title: "Busy time of threads", Key: "busy_ns"}, u.Threads, columns...)
 }
 
-// Table has a row for each function of the tree that has self time, the most first, at most AllRows.
+// Table returns a table of the AllRows functions of the tree with the most self time.
 func (t *StackTree) Table() *table.Table {
 	type row struct {
 		name string
@@ -48,15 +48,15 @@ func (t *StackTree) Table() *table.Table {
 		table.Shares("share", func(r *row) (part, all timeline.Nanos) { return r.self, t.Total }))
 }
 
-// Table has a row for each function.
+// Table returns a table with a row for each function.
 func (f *ThreadFunctions) Table() *table.Table {
 	return (&ThreadSamples{ThreadID: f.ThreadID, Functions: f.Functions, FunctionCount: f.Count}).functions()
 }
 
-// maxPairs is the number of pairs of threads that are shown.
+// maxPairs is the maximum number of thread pairs shown.
 const maxPairs = 40
 
-// Table has a row for each pair of threads, those with the most arrows first.
+// Table returns a table with a row for each pair of threads, longest total delay first.
 func (f *FlowPairs) Table() *table.Table {
 	return table.New(table.Table{Name: "pairs", Title: "Pairs of threads", Key: "delay_ns", RowNoun: "pairs", All: len(f.Pairs)}, cut(f.Pairs, maxPairs),
 		table.Texts("from", "from", func(p *FlowPair) string { return p.From.Title() }),

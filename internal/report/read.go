@@ -10,9 +10,9 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Collect walks a nested timeline and keeps what reports need of the selected part: samples, cut to the window, and whole slices of style and
-// layout. Threads without either are left out. The error is one of the timeline's
-// temporary files, or ctx's.
+// Collect walks a nested timeline and keeps the data that reports need from the selected part: samples, clipped to the window,
+// and whole style and layout slices. Threads without either are left out. It fails only if temporary files cannot be used or
+// ctx is done.
 func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (*Profiles, error) {
 	c := newReader(tl, selected)
 	if err := tl.WalkLate(ctx, timeline.Nested(tl, c.item)); err != nil {
@@ -21,7 +21,7 @@ func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Sel
 	return c.finish(), nil
 }
 
-// finish returns the threads.
+// finish returns the collected threads.
 func (c *reader) finish() *Profiles {
 	for _, ct := range c.threads {
 		if ct == nil {
@@ -38,8 +38,8 @@ func (c *reader) finish() *Profiles {
 	return c.p
 }
 
-// cut leaves the observations that are selected, and of these what is in the window. A sample that starts before it does not
-// count there, but its time does.
+// cut keeps the selected observations and clips them to the window. A sample that starts before the window does not count,
+// but its time inside the window does.
 func (t *Thread) cut(selected *selection.Selection) {
 	if selected == nil {
 		return
@@ -73,15 +73,15 @@ const (
 	stateRole
 )
 
-// stateSources names what makes the tracks that hold the states of their thread.
+// stateSources maps the roles of tracks with the states of their thread to the sources of these tracks.
 var stateSources = map[timeline.Role]string{
 	timeline.RolePageStates: "js_self_profiling",
 	timeline.RoleV8States:   "legacy_v8",
 	timeline.RoleCategories: sourceFirefox,
 }
 
-// sourceFirefox is the source of samples of Firefox, whose stacks hold functions of the browser, and in each function the
-// line that runs.
+// sourceFirefox is the source of Firefox samples, whose stacks contain browser functions, and the running line of each
+// function.
 const sourceFirefox = "gecko"
 
 // reader sorts the items of a timeline by thread.
@@ -92,30 +92,30 @@ type reader struct {
 	roles    []role
 	threads  []*sampledThread // by TrackID
 	kinds    []sliceKind      // by NameID
-	scripts  []frameID        // by NameID: of slices that run script; 0: not asked for yet
+	scripts  []frameID        // by NameID: of slices that run script; 0: not looked up yet
 	calls    map[timeline.TemplateID]frameID
 
 	weightsAreNanos bool
 
-	leftOut map[timeline.TrackID]bool // threads that another input has sampled in more detail
+	leftOut map[timeline.TrackID]bool // threads that another input sampled in more detail
 }
 
 // sampledThread is a thread whose samples have no states yet.
 type sampledThread struct {
 	thread  *Thread
-	samples []observation // the stack is a timeline.CallstackID, the length the weight
-	foreign bool          // there are samples whose weights are not times
-	left    bool          // what has no sample is not selected
+	samples []observation // stack is a timeline.CallstackID; dur is the weight
+	foreign bool          // some weights of samples are not times
+	left    bool          // parts without samples are not selected
 	states  []stateSlice
 
 	outermost  int // number of outermost slices so far
-	lastLayout int // index in Thread.forced plus one of the last style or layout that is in no other
+	lastLayout int // index in Thread.forced plus one of the last outermost style or layout slice
 }
 
 // stateSlice is a slice of a state track.
 type stateSlice struct {
 	ts, dur timeline.Nanos
-	samples int64 // that it was made of; 0: unknown
+	samples int64 // number of samples that it was made from; 0: unknown
 	state   stateID
 }
 
@@ -157,7 +157,7 @@ func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 	return c
 }
 
-// takeFacts handles the state of a thread that was always in the same one.
+// takeFacts reads the state of a thread that was always in the same state.
 func (c *reader) takeFacts(id timeline.TrackID) {
 	for _, f := range c.tl.Track(id).Facts {
 		if f.Kind == timeline.FactCategory {
@@ -168,7 +168,7 @@ func (c *reader) takeFacts(id timeline.TrackID) {
 	}
 }
 
-// at returns what was read of a thread.
+// at returns the data read about a thread.
 func (c *reader) at(id timeline.TrackID) *sampledThread {
 	if c.threads[id] == nil {
 		t := &Thread{ThreadID: threadID(c.tl, id)}
@@ -178,7 +178,7 @@ func (c *reader) at(id timeline.TrackID) *sampledThread {
 	return c.threads[id]
 }
 
-// item handles one item of the timeline; open are the slices around it, used only on threads.
+// item handles one item of the timeline; open holds the slices around it, and is used only on threads.
 func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	r := c.roles[it.Track]
 	switch {
@@ -225,7 +225,7 @@ func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) error {
 	return nil
 }
 
-// finish makes observations of the samples and states of a thread.
+// finish combines the samples and states of a thread into observations.
 func (ct *sampledThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos bool) {
 	timed := nanos && !ct.foreign
 	if !timed {
@@ -253,7 +253,7 @@ func (ct *sampledThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos
 
 func clampCount(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// counted reports whether the states count their samples, so that each sample has one.
+// counted reports whether the states record how many samples they cover, and cover all of them.
 func (ct *sampledThread) counted() bool {
 	var n int64
 	for _, s := range ct.states {
@@ -265,7 +265,7 @@ func (ct *sampledThread) counted() bool {
 	return n == int64(len(ct.samples))
 }
 
-// measure gives samples whose weights are not times the time until the next one.
+// measure sets the lengths of samples whose weights are not times: each lasts until the next one.
 func measure(samples []observation) {
 	gaps := make([]timeline.Nanos, 0, len(samples))
 	for i := 1; i < len(samples); i++ {
@@ -285,9 +285,9 @@ func measure(samples []observation) {
 	}
 }
 
-// joinByCount gives every state its number of samples. Samples without times of their own share the time of the state,
-// each until the next one: the form in which they were written may have rounded their times and left out their weights. Not
-// so in Firefox, whose states go on where samples are missing.
+// joinByCount assigns each state its number of samples. Samples without lengths of their own share the time of the state,
+// each until the next one: their format may have rounded their times and left out their weights. Firefox is an exception,
+// because its states continue where samples are missing.
 func (ct *sampledThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	t.observations = ct.samples
@@ -317,7 +317,7 @@ func share(samples []observation, s *stateSlice) {
 	}
 }
 
-// joinByTime gives every sample the state at its time.
+// joinByTime assigns each sample the state at its time.
 func (ct *sampledThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	rest := ct.samples
@@ -342,12 +342,12 @@ func (ct *sampledThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, t
 	}
 }
 
-// joinState adds the samples of a state. One that knows no time of its own lasts no longer than the state, and parts of the
-// state that have no sample are observations without one.
+// joinState adds the samples of a state. Samples without lengths of their own last no longer than the state, and parts of
+// the state without samples become observations without samples.
 func (ct *sampledThread) joinState(samples []observation, s *stateSlice, tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	if !timed && t.Source != sourceFirefox && int64(len(samples)) == s.samples {
-		share(samples, s) // none of them is missing
+		share(samples, s) // no sample is missing
 	}
 	first, covered, end := len(t.observations), s.ts, s.end()
 	for _, o := range samples {
@@ -363,15 +363,15 @@ func (ct *sampledThread) joinState(samples []observation, s *stateSlice, tl *tim
 	t.countMissing(first, s)
 }
 
-// fill adds an observation for a part of a state in which there was no sample.
+// fill adds an observation for a part of a state without samples.
 func (ct *sampledThread) fill(from, to timeline.Nanos, state stateID, timed bool) {
 	if t := ct.thread; from < to && !timed {
 		t.observations = append(t.observations, observation{ts: from, dur: to - from, state: state, left: ct.left})
 	}
 }
 
-// countMissing counts samples that a state says it was made of, but that the trace does not hold, in the first part of it
-// that has none: those without a stack, where samples can only be written as stacks.
+// countMissing adds the samples that the trace lacks, according to the sample count of a state, to the first part of the
+// state without samples. Such samples have no stack, and come from formats that can write samples only as stacks.
 func (t *Thread) countMissing(first int, s *stateSlice) {
 	missing, part := s.samples, -1
 	for i := first; i < len(t.observations); i++ {
@@ -385,7 +385,7 @@ func (t *Thread) countMissing(first int, s *stateSlice) {
 	}
 }
 
-// observe gives a sample its stack, without the marker that says the same as the state.
+// observe sets the stack of a sample, without the marker that repeats the state.
 func (t *Thread) observe(o *observation, tl *timeline.Timeline, stacks *stackTable, state stateID) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
 	o.stack, o.state = s.stack, state
@@ -403,7 +403,7 @@ func (t *Thread) findScript(o *observation, stacks *stackTable) {
 	}
 }
 
-// infer gives a sample its stack, and the state that follows from the stack alone.
+// infer sets the stack of a sample, and the state that follows from the stack alone.
 func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
 	o.stack = s.stack
@@ -411,8 +411,9 @@ func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable
 	o.state = t.states.id(s.inferredState(t.Source, o.script != 0))
 }
 
-// inferredState is the state of a sample if no track has it: by V8's own frames, otherwise by whether there is a stack, with
-// script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (firefox.md 3).
+// inferredState returns the state of a sample that no track records: from V8's own frames, otherwise from whether there is a
+// stack and whether it contains script. In Firefox, a stack may contain only browser functions; its category is then Other
+// (firefox.md 3).
 func (s sampledStack) inferredState(source string, script bool) string {
 	switch {
 	case s.state != 0:

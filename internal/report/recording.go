@@ -17,15 +17,15 @@ type Recording struct {
 	Producer string `json:"producer,omitempty"` // "Chrome", "Firefox", "Node.js", "PyTorch", …
 	Version  string `json:"version,omitempty"`  // of the producer
 	System   string `json:"system,omitempty"`   // the operating system and processor
-	// Recorded is when: RFC 3339, or in the words of the producer if it does not tell the time zone.
+	// Recorded is when the recording began: in RFC 3339, or in the producer's words if the time zone is missing.
 	Recorded string   `json:"recorded,omitempty"`
 	Commands []string `json:"command_lines,omitempty"` // of the recorded programs
 }
 
-// maxCommands bounds the command lines that are kept.
+// maxCommands bounds the kept command lines.
 const maxCommands = 100
 
-// recordingOf reads the facts about a trace, of all formats: they are the same in the trace that weft writes.
+// recordingOf reads the facts about a trace in any format; they are the same in the trace that weft writes from it.
 func recordingOf(tl *timeline.Timeline) Recording {
 	f := recordingFacts{text: map[string]string{}}
 	for _, a := range tl.Attributes() {
@@ -42,14 +42,14 @@ func recordingOf(tl *timeline.Timeline) Recording {
 	return r
 }
 
-// recordingFacts are the facts that tell where a trace comes from.
+// recordingFacts holds the facts about the origin of a trace.
 type recordingFacts struct {
 	text     map[string]string // by the name of the fact
 	node     string            // version of Node.js
 	commands []string
 }
 
-// recordingNames are the facts that matter.
+// recordingNames lists the names of the relevant facts.
 var recordingNames = []string{
 	"user-agent", "product-version", "os-name", "os-version", "os-arch", "trace-capture-datetime", "source", "startTime",
 	"firefox.product", "firefox.misc", "firefox.oscpu", "firefox.importedFrom", "firefox.startTime", "firefox.profilingStartTime",
@@ -74,8 +74,8 @@ func (f *recordingFacts) add(name, value string) {
 	}
 }
 
-// browserTokens find the browser in the name by which it introduces itself to servers; the first that is there counts, since
-// all others call themselves Chrome as well.
+// browserTokens identify the browser in its user agent; the first match counts, since all others also call themselves
+// Chrome.
 var browserTokens = []struct {
 	name  string
 	token *regexp.Regexp
@@ -86,7 +86,7 @@ var browserTokens = []struct {
 	{"Chrome", regexp.MustCompile(`\bChrome/([0-9.]+)`)},
 }
 
-// producer returns the program that made the recording, and its version.
+// producer returns the program that made the recording and its version.
 func (f *recordingFacts) producer() (name, version string) {
 	for _, b := range browserTokens {
 		if m := b.token.FindStringSubmatch(f.text["user-agent"]); m != nil {
@@ -138,7 +138,7 @@ func (f *recordingFacts) recorded(start timeline.Nanos) string {
 		return unixTime(int64((ms + began) * 1e6))
 	}
 	if base, ok := f.int("baseTimeNanoseconds"); ok && start >= 0 && base < math.MaxInt64-int64(start) {
-		if int64(start) > base/2 { // the times are since 1970 already
+		if int64(start) > base/2 { // the times already count from 1970
 			base = 0
 		}
 		return unixTime(base + int64(start))
@@ -159,14 +159,14 @@ func (f *recordingFacts) int(name string) (int64, bool) {
 	return n, err == nil
 }
 
-// float reads a number of milliseconds. Values that are not times do not count.
+// float reads a number of milliseconds. Values that cannot be times do not count.
 func (f *recordingFacts) float(name string) (float64, bool) {
 	v, err := strconv.ParseFloat(f.text[name], 64)
 	return v, err == nil && math.Abs(v) < math.MaxInt64/4e6
 }
 
-// chromeTime is how Chrome writes when it recorded a trace.
+// chromeTime is the layout of Chrome's recording times.
 const chromeTime = "2006-1-2 15:4:5"
 
-// unixTime writes a time to the second.
+// unixTime formats a time, in whole seconds.
 func unixTime(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }

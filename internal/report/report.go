@@ -1,25 +1,25 @@
-// Package report counts in the samples of a trace: where the time of a thread went, which functions were interrupted by
-// the garbage collector, and which of them force the browser to compute style and layout again and again. And it counts
-// slices, as the scripts do that came with the probes of a browser: phases of layout (CollectLayout), and calls of functions
-// (CountCalls).
+// Package report computes from the samples of a trace where the time of a thread went, which functions the garbage collector
+// interrupted, and which functions repeatedly force the browser to compute style and layout. It also counts slices, like the
+// scripts that came with the probes of a browser: layout phases (CollectLayout) and function calls (CountCalls).
 //
-// Three reports answer a question about a trace as a whole: which slices took the time (CollectSlices), which tasks blocked
-// their thread (CollectTasks), and why inputs were answered late (CollectInputs). The last two ask the attribution for whom
-// work was done. They go through the timeline with timeline.WalkNested, and keep what they tell apart within limits.
+// Three reports answer questions about a trace as a whole: which slices took the time (CollectSlices), which tasks blocked
+// their thread (CollectTasks), and why inputs were answered late (CollectInputs). The last two use the attribution to
+// determine which contexts work was done for. All three walk the nested timeline, and limit how many groups they
+// distinguish.
 //
-// It works on a resolved timeline and knows no input format, so that a recording and the Perfetto trace made of it give
-// the same numbers. Of a sampled thread it uses
+// The package works on a resolved timeline and knows no input formats, so that a recording and the Perfetto trace made
+// from it give the same numbers. For a sampled thread it uses
 //
-//   - the call-stack samples. If their weights are nanoseconds they are the time that a sample represents; otherwise a sample
+//   - the call-stack samples. Weights in nanoseconds are the times that the samples represent; otherwise a sample
 //     lasts until the next one (v8profile.SampleLength);
 //   - the state track below the thread, which has a role of timeline (RoleV8States, …) and records what the thread was doing at each
-//     sample. Without one it is script where there is a stack, and idle where there is none;
-//   - in Chrome's traces, slices of style and layout inside of slices that run script.
+//     sample. Without one, the thread counts as running script where there is a stack, and as idle elsewhere;
+//   - in Chrome traces, style and layout slices inside slices that run script.
 //
-// Collect goes through the timeline once. The reports on samples (Samples, GC, LayoutThrashing) are computed from what it
-// keeps, of 32 bytes for each sample. docs/reports.md defines every number.
+// Collect walks the timeline once. The sample reports (Samples, GC, LayoutThrashing) are computed from the data that it
+// keeps, 32 bytes for each sample. docs/reports.md defines every number.
 //
-// What does not live here: printing (package table), and anything that reads files.
+// Printing is in package table, and nothing here reads files.
 package report
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Profiles are the sampled threads of a trace.
+// Profiles holds the sampled threads of a trace.
 type Profiles struct {
 	Threads []*Thread      // in the order of the timeline's tracks
 	Start   timeline.Nanos // of the trace
@@ -52,7 +52,7 @@ type Thread struct {
 	runs         []run
 	states       stateNames
 	gcCounts     GCSources
-	forced       []forcedSlice // style and layout of Chrome's traces, not only what was forced
+	forced       []forcedSlice // style and layout slices of Chrome traces, forced or not
 }
 
 // ThreadID identifies the thread of a row: by names as Perfetto shows them, and by the ids in the input.
@@ -65,11 +65,11 @@ type ThreadID struct {
 	Recorded RecordedAs `json:"-"` // of the process
 }
 
-// RecordedAs is a process of one of several recordings whose pid is a number that weft made, because another recording has a process of
-// that pid. All other processes have the zero RecordedAs.
+// RecordedAs is the recorded pid of a process, and its recording, if weft made up a pid for it because another recording has a
+// process with the same pid. All other processes have the zero RecordedAs.
 type RecordedAs struct {
 	PID   int64
-	Input string // the name of its recording; "": not known
+	Input string // the name of its recording; "": unknown
 }
 
 // recordedTrack returns how a process was recorded.
@@ -80,7 +80,7 @@ func recordedTrack(process *timeline.Track) RecordedAs {
 	return RecordedAs{process.RecordedPID, process.Input}
 }
 
-// Shown returns the pid for people: the recording's.
+// Shown returns the pid to show to readers: the one in the recording.
 func (r RecordedAs) Shown(pid timeline.InputID) timeline.InputID {
 	switch {
 	case r == RecordedAs{}:
@@ -91,7 +91,7 @@ func (r RecordedAs) Shown(pid timeline.InputID) timeline.InputID {
 	return timeline.InputID{Text: strconv.FormatInt(r.PID, 10) + " of " + r.Input, IsNumber: true}
 }
 
-// ShownTID returns the tid for people, likewise.
+// ShownTID returns the tid to show to readers: the one in the recording.
 func (t *ThreadID) ShownTID() timeline.InputID {
 	if t.Recorded != (RecordedAs{}) && t.TID == t.PID { // a main thread
 		return timeline.InputID{Num: t.Recorded.PID}
@@ -99,13 +99,13 @@ func (t *ThreadID) ShownTID() timeline.InputID {
 	return t.TID
 }
 
-// ThreadTitle names the thread for people, with its number.
+// ThreadTitle returns a title for the thread, with its number.
 func (t *ThreadID) ThreadTitle() string { return t.ShownTID().Title(t.Thread, "tid") }
 
-// ProcessTitle names the process for people, with its number; "" if there is none.
+// ProcessTitle returns a title for the process, with its number; "" without a process.
 func (t *ThreadID) ProcessTitle() string { return t.Recorded.Title(t.Process, t.PID) }
 
-// Title names the thread with its process for people.
+// Title returns a title for the thread with its process.
 func (t *ThreadID) Title() string {
 	thread, process := t.ThreadTitle(), t.ProcessTitle()
 	switch {
@@ -117,34 +117,34 @@ func (t *ThreadID) Title() string {
 	return thread + " of " + process
 }
 
-// Title names a process for people, with its number, from its name and id in the timeline.
+// Title returns a title for a process, with its number, from its name and id in the timeline.
 func (r RecordedAs) Title(process string, pid timeline.InputID) string {
 	return r.Shown(pid).Title(timeline.Program(process), "pid")
 }
 
-// Options control the tables of reports. The zero Options ask for whole tables without buckets.
+// Options controls the tables of reports. The zero value selects whole tables without buckets.
 type Options struct {
 	// Bucket is the length of the time buckets; 0: none. They count from the start of the first sample of any thread.
 	Bucket timeline.Nanos
-	// Top is the number of rows of tables of stacks and functions; 0: all.
+	// Top is the maximum number of rows in tables of stacks and functions; 0: all.
 	Top int
-	// Tree asks for a table of call trees; nil: none.
+	// Tree requests a call tree table; nil: none.
 	Tree *TreeView
 }
 
-// observation is a sample, or where samples are not known a stretch of one state.
+// observation is a sample or, where samples are unknown, a stretch of one state.
 type observation struct {
 	ts    timeline.Nanos
 	dur   timeline.Nanos
 	stack stackID // without markers; 0: none
-	// script is the stack of script alone: in Firefox stacks hold the functions of the browser too.
+	// script is the stack reduced to script: Firefox stacks also contain browser functions.
 	script stackID
-	count  uint32 // of samples that it stands for
+	count  uint32 // number of samples that it represents
 	state  stateID
-	left   bool // out: it is not selected
+	left   bool // left out: it is not selected
 }
 
-// end is when an observation ends.
+// end returns when an observation ends.
 func (o *observation) end() timeline.Nanos { return o.ts + o.dur }
 
 // span returns the time from the first observation to the end of the last one; false if there are none.
@@ -179,7 +179,7 @@ var ErrTooManyBuckets = errors.New("too many buckets")
 // maxBuckets bounds the length of tables by time.
 const maxBuckets = 1_000_000
 
-// check refuses options that would make an endless table.
+// check rejects options that would make a table far too long.
 func (p *Profiles) check(opts Options) error {
 	start, end := p.span()
 	if opts.Bucket > 0 && (end-start)/opts.Bucket >= maxBuckets {

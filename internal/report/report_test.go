@@ -34,7 +34,7 @@ func newTrace(t *testing.T, d timeline.SampleDescription) *trace {
 	return &trace{t: t, b: b, thread: thread}
 }
 
-// inNanos describes samples that weigh the time that they stand for.
+// inNanos describes samples whose weight is the time that they represent.
 var inNanos = timeline.SampleDescription{Source: "legacy_v8", Unit: timeline.SampleUnitNanos}
 
 func (tr *trace) add(ev timeline.Event) {
@@ -63,7 +63,7 @@ func (tr *trace) sample(at, weight timeline.Nanos, stack string) {
 	tr.add(timeline.Event{Kind: timeline.Sample, TS: at, Value: timeline.Int(int64(weight)), Callstack: id})
 }
 
-// state adds a slice of the state track; samples of -1 means that it does not tell how many they are.
+// state adds a slice of the state track; samples of -1 means that the slice does not record the number.
 func (tr *trace) state(role timeline.Role, at, dur timeline.Nanos, name string, samples int64) {
 	tr.t.Helper()
 	args := tr.b.Args()
@@ -80,7 +80,7 @@ func (tr *trace) state(role timeline.Role, at, dur timeline.Nanos, name string, 
 	tr.add(timeline.Event{Kind: timeline.End, Track: id, TS: at + dur})
 }
 
-// slice adds a slice of the thread. Its stack is what Chrome notes in beginData, innermost first, or empty.
+// slice adds a slice on the thread. stack is the stack that Chrome records in beginData, innermost first, or empty.
 func (tr *trace) slice(at, dur timeline.Nanos, name, category, stack string) {
 	tr.t.Helper()
 	args := tr.b.Args()
@@ -104,7 +104,7 @@ func (tr *trace) slice(at, dur timeline.Nanos, name, category, stack string) {
 	tr.add(timeline.Event{Kind: timeline.Slice, TS: at, Dur: dur, Name: []byte(name), Category: []byte(category), Args: args.Args()})
 }
 
-// nested ends the building of the timeline.
+// nested finishes and nests the timeline.
 func (tr *trace) nested() *timeline.Timeline {
 	tr.t.Helper()
 	tl, err := tr.b.Finish(context.Background())
@@ -146,7 +146,7 @@ func (f Function) String() string {
 		f.Total.Samples, float64(f.Total.Time)/1e6)
 }
 
-// Where nothing but stacks is known, samples last until the next one, and one interval before a gap and at the end. The
+// Where only stacks are known, samples last until the next one, or one interval before a gap and at the end. The
 // interval is 10 ms, so there is a gap of 90 ms.
 func TestSamplesAlone(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "chrome"})
@@ -164,7 +164,7 @@ func TestSamplesAlone(t *testing.T) {
 	}
 }
 
-// A state track tells what the samples stand for by counting them, also where they have no length, or else by its times.
+// A state track determines the states of samples by counting them, even where they have no length, or else by its times.
 func TestStatesOfSamples(t *testing.T) {
 	for _, counted := range []int64{1, 0, -1} {
 		tr := newTrace(t, inNanos)
@@ -198,7 +198,7 @@ func TestStatesOfSamples(t *testing.T) {
 	}
 }
 
-// Samples without length: only the counts tell that the second one is idle, and that it parts two busy runs.
+// Samples without length: only the counts show that the second one is idle, and that it separates two busy runs.
 func TestSamplesWithoutLength(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	tr.sample(0, 10*ms, "a")
@@ -239,7 +239,7 @@ func TestStatesBoundSamples(t *testing.T) {
 	tr.state(timeline.RoleV8States, 4*ms, 4*ms, "idle", 9)
 	tr.state(timeline.RoleV8States, 10*ms, 20*ms, "gc", 9)
 	// script 0–4; idle 4–8; gc 10–12 without a sample, 12–22, 22–30; the last two have no state, and the very last lasts 10
-	// ms, the interval. Of the 9 samples that the states say each, those that are missing are counted where no sample is.
+	// ms, the interval. Each state records 9 samples; the missing ones count in its first part without a sample.
 	if got, want := states(t, tr.collect()), "gc 9×20, script? 2×20, idle 9×4, script 1×4"; got != want {
 		t.Errorf("states %s, want %s", got, want)
 	}
@@ -290,8 +290,8 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
-// A collection borrows the stack of a sample of its busy run, and a run of 50 ms that would be shorter without it is
-// explained by it. The second run is long by itself.
+// A collection borrows the stack of a sample in its busy run, and explains a run of 50 ms that would be shorter without
+// it. The second run is long by itself.
 func TestGC(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	at := timeline.Nanos(0)
@@ -352,18 +352,18 @@ func forcedText(r *LayoutThrashing) (rows []string) {
 	return rows
 }
 
-// Slices of style and layout in Chrome's traces: forced if script runs around them or Chrome noted its stack. A style and
-// the layout after it are one episode, a layout inside of another counts once, and a run is an outermost slice.
+// Style and layout slices in Chrome traces are forced if script runs around them or Chrome recorded its stack. A style
+// and the layout after it are one episode, a layout inside another counts once, and a run is an outermost slice.
 func TestForcedSlices(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{})
 	tr.slice(0, 100*ms, "RunTask", "toplevel", "")
 	tr.slice(1*ms, 90*ms, "FunctionCall", "devtools.timeline", "")
 	tr.slice(2*ms, 3*ms, "UpdateLayoutTree", "", "f main")
 	tr.slice(5*ms, 10*ms, "Layout", "", "f main")
-	tr.slice(6*ms, 4*ms, "UpdateLayoutTree", "", "f main") // inside of that layout
+	tr.slice(6*ms, 4*ms, "UpdateLayoutTree", "", "f main") // inside that layout
 	tr.slice(20*ms, 2*ms, "Layout", "", "f main")
 	tr.slice(30*ms, 2*ms, "Layout", "", "g main")
-	tr.slice(40*ms, 2*ms, "Layout", "", "") // all that is known is the slice around it
+	tr.slice(40*ms, 2*ms, "Layout", "", "") // only the slice around it is known
 	tr.slice(95*ms, 3*ms, "Layout", "", "") // no script around it
 	tr.slice(200*ms, 40*ms, "RunTask", "toplevel", "")
 	tr.slice(201*ms, 30*ms, "Layout", "", "g main")
@@ -371,7 +371,7 @@ func TestForcedSlices(t *testing.T) {
 	tr.slice(301*ms, 20*ms, "v8.run", "", "")
 	tr.slice(302*ms, 18*ms, "outer", "disabled-by-default-v8.cpu_profiler", "")
 	tr.slice(303*ms, 10*ms, "inner", "v8.cpu_profiler", "")
-	tr.slice(304*ms, 1*ms, "Layout", "", "")                // inside calls that were sampled
+	tr.slice(304*ms, 1*ms, "Layout", "", "")                // inside sampled calls
 	tr.slice(315*ms, 4*ms, "Layout", "v8.cpu_profiler", "") // a call of a function with this name
 	tr.slice(316*ms, 1*ms, "Layout", "", "")
 	want := []string{
@@ -387,7 +387,7 @@ func TestForcedSlices(t *testing.T) {
 	}
 }
 
-// A thread of Firefox without categories is not taken for one that runs script because it has a stack.
+// A Firefox thread without categories does not count as running script merely because it has a stack.
 func TestFirefoxWithoutCategories(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "gecko"})
 	for i, stack := range []string{"0x0|0x123@libc.so.6", "0x0|f@https://example.org/a.js", "", "0x0|0x123@libc.so.6"} {
@@ -398,7 +398,7 @@ func TestFirefoxWithoutCategories(t *testing.T) {
 	}
 }
 
-// Stacks of Firefox hold functions of the browser. What was interrupted or forced is the script among them.
+// Firefox stacks contain browser functions. Only the script among them was interrupted or forced layout.
 func TestFirefoxStacks(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "gecko"})
 	native := "0x123@libxul.so|"
@@ -433,7 +433,8 @@ func TestFirefoxStacks(t *testing.T) {
 	}
 }
 
-// Whatever a thread does, its states sum up to the covered time, as do the buckets, and covered time and gaps to the whole.
+// Whatever a thread does, its states, and its buckets, sum up to the covered time; covered time and gaps sum up to the
+// whole.
 func TestTimesAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 7))
 	for range 50 {
@@ -470,8 +471,8 @@ func TestTimesAddUp(t *testing.T) {
 	}
 }
 
-// A category that all samples of a thread have says the same as a fact, without a track, as it does as a slice; also where the
-// samples themselves are missing, and where their times and weights are lost.
+// A category shared by all samples of a thread has the same effect as a fact without a track as it has as a slice, even where
+// the samples themselves are missing or their times and weights are lost.
 func TestCategoryAsFact(t *testing.T) {
 	gecko := timeline.SampleDescription{Source: sourceFirefox}
 	for name, samples := range map[string][]timeline.Nanos{

@@ -12,35 +12,36 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Network tells what the pages of a recording of Chrome or Firefox asked for. Times are nanoseconds; points in time are on the trace's clock.
+// Network describes the requests of the pages in a Chrome or Firefox recording. Times are nanoseconds; points in time are on
+// the trace's clock.
 type Network struct {
 	Requests   int64     `json:"requests"`
-	Failed     int64     `json:"failed"`     // those with an answer of 400 and more, too
-	Unfinished int64     `json:"unfinished"` // for which no end is recorded
-	Unfollowed int64     `json:"unfollowed"` // sent while MaxOpenRequests were open: nothing else is known of them
-	Bytes      int64     `json:"bytes"`      // of Chrome with headers, as sent; of Firefox the contents, as a process gets them
+	Failed     int64     `json:"failed"`     // including responses with a status of 400 or more
+	Unfinished int64     `json:"unfinished"` // without a recorded end
+	Unfollowed int64     `json:"unfollowed"` // sent while MaxOpenRequests were open: nothing else is known about them
+	Bytes      int64     `json:"bytes"`      // in Chrome with headers, as sent; in Firefox the contents, as received by a process
 	Slowest    []SpanRow `json:"slowest_requests"`
-	// Waterfall has those that failed or took longest. An unfinished one ends with its answer.
+	// Waterfall shows the requests that failed or took longest. Unfinished requests end when their response begins.
 	Waterfall *Waterfall `json:"-"`
 	start     timeline.Nanos
 }
 
-// Table has the slowest requests.
+// Table returns a table of the slowest requests.
 func (n *Network) Table() *table.Table {
 	t := requestsTable(n.start, n.Slowest)
 	t.All = int(n.Requests)
 	return t
 }
 
-// Heap is the size of the JavaScript heap that a thread counted, over time.
+// Heap is the size of the JavaScript heap over time, as recorded by one thread.
 type Heap struct {
 	ThreadID
-	Step  timeline.Nanos `json:"step_ns"` // of Sizes, counted from the start of the trace
-	Sizes []int64        `json:"bytes"`   // the largest of each step; 0: none was counted
+	Step  timeline.Nanos `json:"step_ns"` // length of the steps of Sizes, which start with the trace
+	Sizes []int64        `json:"bytes"`   // the largest in each step; 0: none recorded
 	Max   int64          `json:"max_bytes"`
 }
 
-// Limits of memory.
+// Memory limits.
 const (
 	MaxOpenRequests = 1 << 14
 	maxSeenRequests = 1 << 18 // of Firefox; later ones count once for each process that recorded them
@@ -48,13 +49,13 @@ const (
 	heapSteps       = 400
 )
 
-// resourceArgs are the names of the arguments that are read.
+// resourceArgs lists the names of the arguments to read.
 var resourceArgs = []string{
-	"data", "didFail", "encodedDataLength", "jsHeapSizeUsed", "requestId", "requestMethod", "statusCode", "statusText", "url", // of Chrome
-	"URI", "count", "id", "requestStatus", "responseStatus", "status", "type", // of Firefox
+	"data", "didFail", "encodedDataLength", "jsHeapSizeUsed", "requestId", "requestMethod", "statusCode", "statusText", "url", // in Chrome
+	"URI", "count", "id", "requestStatus", "responseStatus", "status", "type", // in Firefox
 }
 
-// resourceCollector finds requests, sizes of heaps and screenshots in a walk over all events.
+// resourceCollector finds requests, heap sizes and screenshots in a walk over all events.
 type resourceCollector struct {
 	tl        *timeline.Timeline
 	selected  *selection.Selection
@@ -63,7 +64,7 @@ type resourceCollector struct {
 	args      map[string]string
 	out       Network
 	open      map[requestKey]*request
-	seen      map[requestKey]bool // requests of Firefox, which each process that handles one records
+	seen      map[requestKey]bool // Firefox requests: each process that handles one records it
 	waterfall *waterfallCollector
 	heaps     map[timeline.TrackID]*Heap
 	order     []timeline.TrackID // of heaps
@@ -71,17 +72,17 @@ type resourceCollector struct {
 	first     timeline.Nanos
 
 	pictures []Screenshot
-	apart    timeline.Nanos // the least time between pictures
+	apart    timeline.Nanos // the minimum time between pictures
 }
 
-// requestKey identifies requests: recordings that were merged may number them alike.
+// requestKey identifies a request: merged recordings may use the same ids.
 type requestKey struct{ input, id string }
 
-// request is a request of which the end may come.
+// request is a request whose end may still come.
 type request struct {
 	SpanRow
 	answered bool
-	phases   []SpanPhase // of Firefox
+	phases   []SpanPhase // only in Firefox
 }
 
 func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) *resourceCollector {
@@ -97,7 +98,6 @@ func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) 
 	}
 }
 
-// item handles an item of the walk.
 func (c *resourceCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemInstant {
 		return nil
@@ -113,13 +113,13 @@ func (c *resourceCollector) item(it *timeline.Item) error {
 	return nil
 }
 
-// key returns what tells the request of an event from others; "": it has no id.
+// key returns the key of an event's request; without an id if the event has none.
 func (c *resourceCollector) key(it *timeline.Item) requestKey {
 	process := c.tl.Track(c.tl.TrackParent(ownerOf(c.tl, it.Track)))
 	return requestKey{process.Input, c.args["data.requestId"]}
 }
 
-// send handles a request that is sent. One that is sent again was redirected.
+// send handles the start of a request. A request that is sent again was redirected.
 func (c *resourceCollector) send(it *timeline.Item) {
 	key, url := c.key(it), c.args["data.url"]
 	_, host, _ := producers.SplitURL(url)
@@ -139,7 +139,7 @@ func (c *resourceCollector) send(it *timeline.Item) {
 	c.open[key] = &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["data.requestMethod"], "GET"), URL: url, Start: it.TS}}
 }
 
-// answer handles the first byte of an answer.
+// answer handles the start of a response.
 func (c *resourceCollector) answer(it *timeline.Item) {
 	r := c.open[c.key(it)]
 	if r == nil || it.TS < r.Start {
@@ -151,7 +151,8 @@ func (c *resourceCollector) answer(it *timeline.Item) {
 	}
 }
 
-// finish handles the end of a request. Without a start it was sent before the recording, or is not followed, or was a data: url.
+// finish handles the end of a request. A request without a start was sent before the recording, is not followed, or has a data:
+// url.
 func (c *resourceCollector) finish(it *timeline.Item) {
 	key := c.key(it)
 	r := c.open[key]
@@ -203,7 +204,7 @@ func (c *resourceCollector) draw(r *request) {
 	c.waterfall.add("", s)
 }
 
-// marker handles a slice of a request of Firefox, or of a phase inside one.
+// marker handles a Firefox slice that is a request, or a phase of one.
 func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[*request]) error {
 	if c.tl.Role(it.Track) != timeline.RoleNetwork {
 		return nil
@@ -223,7 +224,8 @@ func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[
 	return nil
 }
 
-// startMarker reads a request of Firefox, which each process that handles it records. The first record with an end counts.
+// startMarker reads a Firefox request. Each process that handles a request records it; the first record with an end
+// counts.
 func (c *resourceCollector) startMarker(it *timeline.Item, note **request) error {
 	if err := readTexts(it, c.wanted, c.args); err != nil || c.args["type"] != producers.FirefoxRequest {
 		return err
@@ -263,7 +265,7 @@ func (c *resourceCollector) unfinished(r *request) {
 	c.draw(r)
 }
 
-// firefoxOutcome returns whether a request of Firefox failed, and a word for how it ended if that was not with an answer.
+// firefoxOutcome returns whether a Firefox request failed, and a word for how it ended if it did not simply succeed.
 func firefoxOutcome(args map[string]string) (failed bool, message string) {
 	if status, err := strconv.Atoi(args["responseStatus"]); err == nil && status >= 400 {
 		return true, args["responseStatus"]
@@ -299,7 +301,7 @@ func (c *resourceCollector) count(it *timeline.Item) {
 	h.Sizes[at], h.Max = max(h.Sizes[at], size), max(h.Max, size)
 }
 
-// add gives what was found to an All, after the walk.
+// add adds the results to an All after the walk.
 func (c *resourceCollector) add(out *All) {
 	left := make([]*request, 0, len(c.open))
 	for _, r := range c.open {

@@ -22,7 +22,7 @@ func networkOf(t *testing.T, events ...string) *report.Network {
 	return allOf(t, "["+b.String()[1:]+"]", selection.Query{}).Network
 }
 
-// Each request ends or has a reason. A long url is cut. A data: url does not count.
+// Each request ends or has a reason for not ending. A long url is truncated. A data: url does not count.
 func TestRequests(t *testing.T) {
 	n := networkOf(t,
 		`SendRequest "requestId":"500","url":"http://a.test/500"`, `ReceiveResponse "requestId":"500","statusCode":500,"statusText":"Oops"`,
@@ -45,7 +45,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A request that is not followed is not one without an end: one that is sent again while there is room for no other is redirected.
+// Requests that are not followed do not count as unfinished; a request that is sent again when the limit is reached counts as
+// redirected.
 func TestManyRequests(t *testing.T) {
 	events := []string{}
 	for i := range report.MaxOpenRequests + 1 {
@@ -57,7 +58,8 @@ func TestManyRequests(t *testing.T) {
 	}
 }
 
-// A request of Firefox counts once for all processes that recorded it, a record with an end wins, and requests without an id count one by one.
+// A Firefox request counts once for all processes that recorded it, a record with an end wins, and requests without an id count
+// individually.
 func TestRequestsOfFirefox(t *testing.T) {
 	thread := func(pid string, markers ...string) string {
 		n := len(markers)

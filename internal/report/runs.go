@@ -6,11 +6,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// run is a busy run: observations from first up to last that are not idle and follow each other without a gap.
+// run is a busy run: the observations from first up to last, exclusive, which are not idle and follow each other
+// without gaps.
 type run struct {
 	first, last int
 	dur         timeline.Nanos
-	gc          timeline.Nanos // of dur
+	gc          timeline.Nanos // part of dur
 }
 
 // within returns the observations in some parts of a thread's time.
@@ -44,8 +45,8 @@ func (r *run) explainedByGC() bool {
 	return r.dur >= timeline.LongTaskLength && r.dur-r.gc < timeline.LongTaskLength
 }
 
-// GCSources counts where the stacks of the samples of the garbage collector come from: their own, the stack of the sample
-// before or after them in the busy run, or nowhere.
+// GCSources counts where the stacks of garbage collector samples come from: the samples themselves, the sample before or
+// after them in the busy run, or nowhere.
 type GCSources struct {
 	Own      int64 `json:"own"`
 	Previous int64 `json:"previous"`
@@ -53,7 +54,7 @@ type GCSources struct {
 	None     int64 `json:"none"`
 }
 
-// add adds a counter of a slice of a state track; names that are not counters are ignored.
+// add adds a counter from a slice of a state track; it ignores other names.
 func (s *GCSources) add(name string, n int64) {
 	switch name {
 	case "gc_own":
@@ -67,7 +68,7 @@ func (s *GCSources) add(name string, n int64) {
 	}
 }
 
-// findRuns finds the busy runs, and lends the collections in each a stack of script: the stack of the nearest earlier observation
+// findRuns finds the busy runs, and lends the garbage collections in each the script stack of the nearest earlier observation
 // that has one, otherwise of the nearest later one.
 func (t *Thread) findRuns() {
 	counts := GCSources{}
@@ -92,11 +93,11 @@ func (t *Thread) findRuns() {
 		i = r.last
 	}
 	if t.gcCounts == (GCSources{}) {
-		t.gcCounts = counts // else the state track knows better: stacks in the trace may be lent already
+		t.gcCounts = counts // otherwise the state track is right: stacks in the trace may already be lent
 	}
 }
 
-// lendStacks gives collections without script a neighbour's stack.
+// lendStacks lends garbage collections without script a neighbour's stack.
 func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	var previous stackID
 	next := r.first
@@ -126,7 +127,7 @@ func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	}
 }
 
-// lend gives an observation a stack of script.
+// lend lends an observation a script stack.
 func (o *observation) lend(stack stackID) {
 	o.script = stack
 	if o.stack == 0 {

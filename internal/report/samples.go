@@ -11,7 +11,7 @@ import (
 
 // Samples divides the time of each sampled thread.
 type Samples struct {
-	Threads []ThreadSamples `json:"threads"` // the busiest first
+	Threads []ThreadSamples `json:"threads"` // busiest first
 }
 
 // ThreadSamples is the time of one thread by state, by function and by bucket. The times of States sum up to Covered, and
@@ -19,8 +19,8 @@ type Samples struct {
 type ThreadSamples struct {
 	ThreadID
 	Source    string         `json:"source"`
-	Shows     string         `json:"shows,omitempty"` // the url of the page or worker that it runs, see Profiles.FindShown
-	Busy      timeline.Nanos `json:"busy_ns"`         // the time in which it is known to work; 0: it is idle
+	Shows     string         `json:"shows,omitempty"` // the url of the page or worker that it runs; see Profiles.FindShown
+	Busy      timeline.Nanos `json:"busy_ns"`         // the time in which it certainly worked; 0: it was idle
 	Samples   int64          `json:"samples"`
 	Start     timeline.Nanos `json:"start_ns"`
 	End       timeline.Nanos `json:"end_ns"`
@@ -28,17 +28,17 @@ type ThreadSamples struct {
 	Gaps      int            `json:"gaps"`
 	GapTime   timeline.Nanos `json:"gap_ns"`
 	BusyRuns  int            `json:"busy_runs"`
-	States    []StateTime    `json:"states"`    // the longest first
-	Classes   ClassTimes     `json:"classes"`   // the same in groups
-	Buckets   []Bucket       `json:"buckets"`   // those with a sample, in order of time; none without Options.Bucket
-	Functions []Function     `json:"functions"` // the most own time first
+	States    []StateTime    `json:"states"`    // longest first
+	Classes   ClassTimes     `json:"classes"`   // the same times by class
+	Buckets   []Bucket       `json:"buckets"`   // those with samples, in time order; none without Options.Bucket
+	Functions []Function     `json:"functions"` // most self time first
 
-	// FunctionCount is the number of functions, of which Functions may hold only the first.
+	// FunctionCount is the number of all functions; Functions may list only the first ones.
 	FunctionCount int `json:"function_count"`
 
-	Tree     *StackTree `json:"-"` // nil: not asked for
-	TreeRows int        `json:"-"` // that are shown; 0: all
-	View     string     `json:"-"` // which table it is
+	Tree     *StackTree `json:"-"` // nil: not requested
+	TreeRows int        `json:"-"` // number of rows to show; 0: all
+	View     string     `json:"-"` // the table that shows Tree
 }
 
 // StateTime is the time in one state.
@@ -69,7 +69,7 @@ func (c *ClassTimes) of(class Class) *ClassTime {
 	return [...]*ClassTime{&c.Script, &c.Rendering, &c.GC, &c.Other, &c.Idle}[class]
 }
 
-// Sum is the sum over all classes.
+// Sum returns the sum over all classes.
 func (c *ClassTimes) Sum() (sum ClassTime) {
 	for class := range numClasses {
 		sum.Samples += c.of(class).Samples
@@ -78,15 +78,15 @@ func (c *ClassTimes) Sum() (sum ClassTime) {
 	return sum
 }
 
-// Bucket is the time of a thread by class in one stretch of time. A sample counts where it begins; its time counts where
-// it is.
+// Bucket is the time of a thread by class in one stretch of time. A sample counts in the bucket where it begins; its
+// time counts in each bucket that it overlaps.
 type Bucket struct {
 	Start timeline.Nanos `json:"start_ns"`
 	ClassTimes
 }
 
 // Function is the time of one function: Self while it was the innermost one, by class, and Total while it was anywhere on
-// the stack. Both are without the time in which the thread was idle: a function that waits does nothing.
+// the stack. Both exclude the time in which the thread was idle: a waiting function does nothing.
 type Function struct {
 	Frame
 	Self  ClassTimes `json:"self"`
@@ -154,7 +154,7 @@ func (c *ClassTime) add(o *observation) {
 	c.Time += o.dur
 }
 
-// buckets divides the observations among stretches of a length, the first of which starts at start.
+// buckets divides the observations among stretches of the given length, the first of which starts at start.
 func (t *Thread) buckets(start, length timeline.Nanos) []Bucket {
 	buckets := []Bucket{}
 	if length <= 0 {
@@ -197,7 +197,7 @@ func (p *Profiles) functions(t *Thread) []Function {
 	return p.functionsOf(t, slices.Values([]run{{last: len(t.observations)}}))
 }
 
-// functionsOf sums up the time of parts of what was observed by function.
+// functionsOf sums up the time of some parts of the observations by function.
 func (p *Profiles) functionsOf(t *Thread, parts iter.Seq[run]) []Function {
 	byStack := map[stackID]*ClassTimes{}
 	for o := range t.within(parts) {
@@ -213,7 +213,7 @@ func (p *Profiles) functionsOf(t *Thread, parts iter.Seq[run]) []Function {
 	}
 	byFrame := map[frameID]*Function{}
 	part := p.stacks.part(slices.Collect(maps.Keys(byStack)))
-	of, totals := make([]*Function, len(part.ids)), make([]ClassTime, len(part.ids)) // by stack of the part, and what is on top of it
+	of, totals := make([]*Function, len(part.ids)), make([]ClassTime, len(part.ids)) // by index in part; totals include callees
 	for i, id := range part.ids {
 		frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
 		f := byFrame[frame]
@@ -256,7 +256,7 @@ func (c *ClassTime) sum(other ClassTime) {
 	c.Time += other.Time
 }
 
-// compareFrames orders functions by name, then by where they are.
+// compareFrames orders functions by name, then by location.
 func compareFrames(a, b Frame) int {
 	return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.URL, b.URL),
 		cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -10,13 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxCallers is the number of callers that tables for people name.
+// maxCallers is the maximum number of callers shown in tables for readers.
 const maxCallers = 3
 
-// samplers are what takes samples, as people call it.
+// samplers maps sources of samples to their everyday names.
 var samplers = map[string]string{"legacy_v8": "V8", "gecko": "Firefox", "js_self_profiling": "the page"}
 
-// title names a thread: by what it shows, if that is known.
+// title returns the title of a thread, which starts with the url that it shows, if known.
 func (t *ThreadID) title(shows, source string) string {
 	title := table.Elide(t.ThreadTitle(), MaxName) + " of " + table.Elide(t.ProcessTitle(), MaxName)
 	if shows != "" && shows != t.Process {
@@ -28,7 +28,8 @@ func (t *ThreadID) title(shows, source string) string {
 	return title
 }
 
-// Notes tell what the functions of sampled threads lack: names, where the browser recorded addresses, as Firefox does for its own code.
+// Notes returns notes on functions of sampled threads that lack names because the browser recorded addresses, as Firefox does
+// for its own code.
 func (p *Profiles) Notes() []string {
 	if !slices.ContainsFunc(p.Threads, func(t *Thread) bool { return t.Source == sourceFirefox }) {
 		return nil
@@ -48,7 +49,7 @@ func (p *Profiles) Notes() []string {
 		table.Thousands(unnamed), table.Count(len(names), "function"))}
 }
 
-// Report prints samples, of a trace with a start: a section for each thread.
+// Report renders samples of a trace with the given start, with a section for each thread.
 func (s *Samples) Report(start timeline.Nanos) *table.Report {
 	out := &table.Report{Head: []table.Record{table.JSON(s)}}
 	for i := range s.Threads {
@@ -82,7 +83,7 @@ func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
 		t.callTree(callersTable, "callers: the function first, and below it who calls it"), t.callTree(calleesTable, "callees: the function first, and below it what it calls"))
 }
 
-// callTree is one of the tables of call trees. People get the nodes that take longest, with those around them.
+// callTree returns one of the call tree tables. Readers get the nodes that take longest, with the nodes around them.
 func (t *ThreadSamples) callTree(name, title string) *table.Table {
 	tree := t.Tree
 	if tree == nil || t.View != name {
@@ -117,7 +118,8 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 	return out
 }
 
-// largest returns the nodes that take longest, in the order of the tree. A node takes no longer than the one around it, so they are a tree; 0: all.
+// largest returns the nodes that take longest, in the order of the tree. A node takes no longer than the one around it, so the
+// result is a tree. If rows is 0, it returns all nodes.
 func (t *StackTree) largest(rows int) []TreeNode {
 	if rows <= 0 || len(t.Nodes) <= rows {
 		return t.Nodes
@@ -136,7 +138,7 @@ func (t *StackTree) largest(rows int) []TreeNode {
 	return nodes
 }
 
-// profileTables are the tables that have one row for each state, function or bucket.
+// profileTables returns the tables that have one row for each state, function or bucket.
 func (t *ThreadSamples) profileTables(start timeline.Nanos) []*table.Table {
 	return []*table.Table{
 		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", IgnoresLimit: true, Folding: table.Grouped, Total: int64(t.Covered)}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.TypedColumn[StateTime]{
@@ -157,7 +159,7 @@ func (t *ThreadSamples) profileTables(start timeline.Nanos) []*table.Table {
 	}
 }
 
-// functions is the table of functions.
+// functions returns the table of functions.
 func (t *ThreadSamples) functions() *table.Table {
 	classes := func(key string, of func(*ClassTimes) ClassTime) table.TypedColumn[Function] {
 		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
@@ -180,12 +182,13 @@ func (t *ThreadSamples) functions() *table.Table {
 	})...)
 }
 
-// classTimes is a column with the time of one class of states and its samples.
+// classTimes returns a column with the time and samples of one class of states.
 func classTimes[T any](name string, of func(*T) ClassTime) table.TypedColumn[T] {
 	return table.CountedTimes(name+"_ns", name+"_samples", name, func(row *T) (timeline.Nanos, int64) { return of(row).Time, of(row).Samples })
 }
 
-// Report prints what the garbage collector interrupted, of a trace with a start: a section for each thread.
+// Report renders what the garbage collector interrupted in a trace with the given start, with a section for each
+// thread.
 func (g *GC) Report(start timeline.Nanos) *table.Report {
 	out := &table.Report{Head: []table.Record{table.JSON(g)}}
 	for i := range g.Threads {
@@ -230,7 +233,7 @@ func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 	}
 }
 
-// FunctionTable has a row for each function that the collector interrupted.
+// FunctionTable returns a table with a row for each function that the collector interrupted.
 func (t *ThreadGC) FunctionTable() *table.Table {
 	return table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", RowNoun: "functions", All: t.Counts.ByFunction, Folding: table.Grouped, Total: int64(t.Covered)}, t.ByFunction,
 		columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.TypedColumn[FunctionGC]{
@@ -249,7 +252,7 @@ func gcTimes[T any](of func(*T) *GCTime) []table.TypedColumn[T] {
 	}
 }
 
-// Report prints which script forces style and layout: a section for each thread.
+// Report renders which script forces style and layout, with a section for each thread.
 func (l *LayoutThrashing) Report() *table.Report {
 	out := &table.Report{Head: []table.Record{table.JSON(l)}}
 	for i := range l.Threads {
@@ -264,10 +267,11 @@ func (l *LayoutThrashing) Report() *table.Report {
 	return out
 }
 
-// Unforced is the function of the row of style and layout that no script forced, in a report on many files.
+// Unforced is the function name in the row for style and layout that no script forced, in a report on many files.
 const Unforced = "(not forced)"
 
-// Many prints the table of many files: the innermost functions of stacks, and what no script forced.
+// Many renders the table for many files: the innermost functions of stacks, and the style and layout that no script
+// forced.
 func (l *LayoutThrashing) Many() *table.Report {
 	for i := range l.Threads {
 		if t := &l.Threads[i]; t.Unforced.Count > 0 {
@@ -282,7 +286,7 @@ func (l *LayoutThrashing) Many() *table.Report {
 	return out
 }
 
-// Table has a row for each stack.
+// Table returns a table with a row for each stack.
 func (t *ThreadForced) Table() *table.Table {
 	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", RowNoun: "stacks", All: t.StackCount, Folding: table.Grouped}
 	out := table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.TypedColumn[StackForced]{
@@ -303,10 +307,11 @@ func (t *ThreadForced) Table() *table.Table {
 	return out
 }
 
-// UnknownStack is shown where nothing is known of the stack.
+// UnknownStack is shown where the stack is unknown.
 const UnknownStack = "(no stack)"
 
-// stackColumns show the innermost function of a stack, and who called it: for people only the nearest callers.
+// stackColumns returns columns with the innermost function of a stack and its callers; readers see only the nearest
+// callers.
 func stackColumns[T any](of func(*T) []Frame) []table.TypedColumn[T] {
 	innermost := func(row *T) Frame {
 		frames := of(row)

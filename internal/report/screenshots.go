@@ -15,11 +15,11 @@ type Screenshot struct {
 // Limits of the screenshots of an All.
 const (
 	maxScreenshots      = 10
-	maxScreenshotsBytes = 150_000 // of all: a page embeds them as they are
+	maxScreenshotsBytes = 150_000 // of all together: a page embeds them unchanged
 )
 
-// picture keeps a screenshot that does not look like the one before. When there are too many, every second one goes, and later ones are kept
-// as far apart.
+// picture keeps a screenshot that differs from the previous one. When there are too many, it drops every second one, and keeps
+// later ones at the same distance.
 func (c *resourceCollector) picture(it *timeline.Item) {
 	image, n := c.tl.ScreenshotOf(it.Args), len(c.pictures)
 	if len(image) == 0 || len(image) > maxScreenshotsBytes || n > 0 && (it.TS < c.pictures[n-1].At+c.apart || bytes.Equal(image, c.pictures[n-1].Image)) {
@@ -31,7 +31,7 @@ func (c *resourceCollector) picture(it *timeline.Item) {
 	}
 }
 
-// screenshots returns the pictures that were kept: every second one while together they are too large.
+// screenshots returns the kept pictures; it drops every second one until together they are small enough.
 func (c *resourceCollector) screenshots() []Screenshot {
 	for {
 		size := 0
@@ -45,7 +45,7 @@ func (c *resourceCollector) screenshots() []Screenshot {
 	}
 }
 
-// everySecond removes every second picture but the first, in place.
+// everySecond keeps the first, third, fifth picture and so on, in place.
 func everySecond(list []Screenshot) []Screenshot {
 	for i := range (len(list) + 1) / 2 {
 		list[i] = list[2*i]

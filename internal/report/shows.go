@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// shown is a url for which a thread worked: of a frame, or of a script.
+// shown is the url of a frame or script that a thread worked for.
 type shown struct {
 	thread timeline.TrackID
 	typ    attribution.TypeID
@@ -18,12 +18,12 @@ type shown struct {
 // maxShown bounds the urls of all threads.
 const maxShown = 1 << 16
 
-// urlTimes returns how long threads worked for each url, as it was at that time: of the frames and scripts that they run themselves, and
-// not of what they do for other processes. It fails only if temporary files cannot be used.
+// urlTimes returns how long threads worked for each url, as it was at that time. It counts only the frames and scripts that
+// threads run themselves, not their work for other processes. It fails only if temporary files cannot be used.
 func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}
 	processes := map[timeline.TrackID]string{}
-	named := func(thread timeline.TrackID) string { // its process: a profile of a page may be called by its url, which says enough
+	named := func(thread timeline.TrackID) string { // its process: a page's profile may be named after its url, which is enough
 		name, ok := processes[thread]
 		if !ok {
 			process := r.Timeline.Track(r.Timeline.TrackParent(thread))
@@ -63,9 +63,9 @@ func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 	return times, err
 }
 
-// threadsShow returns the urls that threads show, by track: of a page the url of the frame for which a thread that runs script
-// worked longest, of a worker the url of the script that ran longest. Threads that run no script show nothing; script reports that a thread
-// does so although no slice shows it.
+// threadsShow returns the urls that threads show, by track: for a page, the url of the frame that a thread running script
+// worked for longest; for a worker, the url of the script that ran longest. Threads that run no script show nothing; script
+// reports whether a thread runs script although no slice shows it.
 func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) bool) map[timeline.TrackID]string {
 	best := [...]map[timeline.TrackID]shown{{}, {}} // of pages and of scripts
 	for k, t := range times {
@@ -91,8 +91,8 @@ func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) b
 	return urls
 }
 
-// FindShown finds the url that each sampled thread works for: by an attribution, otherwise the url of the script that is outermost on most of
-// their time. It fails only if temporary files cannot be used.
+// FindShown finds the url that each sampled thread works for: from an attribution, otherwise the url of the script that is
+// outermost on its stacks for most of the time. It fails only if temporary files cannot be used.
 func (p *Profiles) FindShown(attributed *attribution.Result) error {
 	times, err := urlTimes(attributed)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *Profiles) FindShown(attributed *attribution.Result) error {
 	}
 	for k := range times {
 		if k.typ == attribution.TypeScript {
-			delete(times, k) // samples know better, and the same with calls made of them and without
+			delete(times, k) // samples are more exact, and the same whether or not calls were made from them
 		}
 	}
 	shows := threadsShow(times, func(timeline.TrackID) bool { return true })

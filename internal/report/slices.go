@@ -14,28 +14,29 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Slices are the sums of the slices of a trace by group, and for traces of machine learning the utilisation of devices. Times are nanoseconds; points in time are on the trace's clock.
+// Slices holds the sums of the slices in a trace by group and, for machine learning traces, the utilisation of devices. Times
+// are nanoseconds; points in time are on the trace's clock.
 type Slices struct {
 	Start  timeline.Nanos `json:"start_ns"` // of the trace
 	End    timeline.Nanos `json:"end_ns"`
-	Slices int64          `json:"slices"` // of all tables
-	// Unfinished is the number of slices among them that never end. They count, but take no time.
+	Slices int64          `json:"slices"` // in all tables
+	// Unfinished is the number of these slices that never end. They count, but take no time.
 	Unfinished int64 `json:"unfinished"`
-	// Others is the number of slices in groups called Others, because there are too many groups.
+	// Others is the number of slices in groups named OthersGroup because there are too many groups.
 	Others int64 `json:"others"`
-	// UncountedWork is the number of slices of devices, and of steps, that are in no row of Devices, Streams and Steps, because
-	// there are too many devices, streams or steps.
+	// UncountedWork is the number of device slices and steps that are in no row of Devices, Streams and Steps because there are
+	// too many devices, streams or steps.
 	UncountedWork int64 `json:"uncounted_work"`
 
-	Job     *Job         `json:"job,omitempty"` // of traces of distributed training
-	Groups  []SliceGroup `json:"-"`             // by kind, and then by self time, the most first
+	Job     *Job         `json:"job,omitempty"` // for traces of distributed training
+	Groups  []SliceGroup `json:"-"`             // by kind, then by self time, most first
 	Devices []Device     `json:"-"`             // by rank and number
 	Streams []Stream     `json:"-"`             // by rank and number of the device
-	Steps   []Step       `json:"-"`             // by rank, then in the order of time
-	Gaps    *Gaps        `json:"-"`             // nil: not asked for
+	Steps   []Step       `json:"-"`             // by rank, then in time order
+	Gaps    *Gaps        `json:"-"`             // nil: not requested
 }
 
-// SliceKind says to which table a slice belongs.
+// SliceKind is the table that a slice belongs to.
 type SliceKind uint8
 
 // The kinds of slices, in the order of their tables.
@@ -45,8 +46,8 @@ const (
 	Operators                           // of PyTorch
 	ThreadSlices                        // all others on threads
 	AsyncSlices                         // on tracks of their own: asynchronous operations, requests, objects
-	StateSlices                         // states of threads, made of samples or recorded
-	RecorderSlices                      // of threads, as a further input of a merge has recorded them
+	StateSlices                         // states of threads, recorded or made from samples
+	RecorderSlices                      // on threads, as recorded by a further input of a merge
 )
 
 var sliceKinds = [...]string{
@@ -60,38 +61,40 @@ func (k SliceKind) String() string { return sliceKinds[k] }
 // MarshalText returns String.
 func (k SliceKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// SliceGroup sums up slices that have something in common, such as the name.
+// SliceGroup sums up slices that have something in common, such as their name.
 type SliceGroup struct {
 	Kind SliceKind `json:"table"`
 	Name string    `json:"name"` // of the group: what its slices have in common
-	// Owner is the thread or process of a group ByThread or ByProcess, or what else its slices are on; nil of others.
+	// Owner is the thread or process of a group ByThread or ByProcess, or the other track that its slices are on; nil
+	// for other groups.
 	Owner *ThreadID `json:"-"`
-	// Count is the number of slices, Unfinished of those among them that never end and take no time.
+	// Count is the number of slices; Unfinished is the number of these that never end and take no time.
 	Count      int64 `json:"count"`
 	Unfinished int64 `json:"unfinished"`
 
 	Total timeline.Nanos `json:"total_ns"` // slices inside others of the group, on the same track, count once
 	Self  timeline.Nanos `json:"self_ns"`  // without the slices directly inside, on the same track
-	// CPU is the CPU time of the slices that Total counts; nil if no slice tells.
+	// CPU is the CPU time of the slices that Total counts; nil if no slice records it.
 	CPU *timeline.Nanos `json:"cpu_ns"`
 
-	// The lengths of single slices. Percentiles are exact: at least so many percent of the slices are no longer.
+	// The lengths of single slices. Percentiles are exact: at least that percentage of the slices are this long or
+	// shorter.
 	Mean timeline.Nanos `json:"mean_ns"`
 	P50  timeline.Nanos `json:"p50_ns"`
 	P95  timeline.Nanos `json:"p95_ns"`
 	P99  timeline.Nanos `json:"p99_ns"`
 	Max  timeline.Nanos `json:"max_ns"`
-	// MaxAt is when the longest slice begins, the first of several; MaxOn is where: where there is no thread, the process, or
-	// the name of the track.
+	// MaxAt is when the longest slice begins, or the first of several; MaxOn is its thread, or else its process or the name
+	// of its track.
 	MaxAt *timeline.Nanos `json:"max_ts_ns"` // nil if no slice ends
 	MaxOn *ThreadID       `json:"max_on"`
 
 	Spread Histogram `json:"-"`
 
-	Bytes int64 `json:"bytes,omitempty"` // that Copies have moved
+	Bytes int64 `json:"bytes,omitempty"` // moved by Copies
 }
 
-// OthersGroup is the name of a group of what has no group of its own, because there are too many.
+// OthersGroup is the name of a group of slices that have no group of their own because there are too many groups.
 const OthersGroup = table.Others
 
 // GroupSlices is what the slices of a group have in common.
@@ -101,29 +104,30 @@ type GroupSlices uint8
 const (
 	ByName     GroupSlices = iota
 	ByCategory             // the categories as written in the input
-	ByThread               // the thread, or what the track of the slice is below
+	ByThread               // the thread, or else the owner of the slice's track
 	ByProcess
 	ByArgument // the value of SliceOptions.Argument
 )
 
-// SliceOptions control the groups. The zero SliceOptions group all slices by name.
+// SliceOptions controls the groups. The zero value groups all slices by name.
 type SliceOptions struct {
 	By GroupSlices
-	// Argument is the name of the argument of ByArgument. Members of a dictionary follow a dot: "data.type". Slices without it
-	// are in the group "".
+	// Argument is the name of the argument for ByArgument. Members of a dictionary follow a dot: "data.type". Slices without
+	// it are in the group "".
 	Argument string
-	// Include tells which slices count; nil: all. Those that do not count take self time from the slice around them as well.
+	// Include reports whether a slice counts; nil: all do. Slices that do not count still reduce the self time of the slice
+	// around them.
 	Include func(*timeline.Item) bool
 	// Length receives the length of each slice that has one, in the order of groups and lengths; nil: not needed.
 	Length func(kind SliceKind, group string, length timeline.Nanos) error
-	// Gaps asks for the gaps of streams, and in traces without devices of the threads that work most; with Threads of all threads that Include
-	// accepts slices of.
+	// Gaps requests the gaps of streams or, in traces without devices, of the threads that work most; with Threads, of all
+	// threads with slices that Include accepts.
 	Gaps, Threads bool
 }
 
-// CollectSlices sums up in a nested timeline its slices. What an earlier attribution has written is
-// left out, and so are marks of long tasks. Lengths of slices that do not fit the timeline's memory budget are sorted on disk. The error is one of the
-// temporary files, or ctx's.
+// CollectSlices sums up the slices in a nested timeline, without the output of an earlier attribution and without marks of long
+// tasks. Lengths of slices that exceed the timeline's memory budget are sorted on disk. The error is from temporary files,
+// opts.Length or ctx.
 func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
 	c := newSliceCounter(tl, opts)
 	defer c.lengths.Close()
@@ -170,7 +174,7 @@ type sliceCounter struct {
 
 	places  []slicePlace // by TrackID
 	ids     map[groupKey]int32
-	text    int // bytes of names of groups
+	text    int // bytes of group names
 	groups  []groupSum
 	nested  map[nestedKey]int32 // how many slices of a group are open at a place
 	lengths *extsort.Ranks
@@ -178,7 +182,7 @@ type sliceCounter struct {
 	busy    []timeline.Nanos // by TrackID of threads: self time of their slices
 }
 
-// slicePlace is what is known about a track: which kind of slices are on it, if any, and the thread that it belongs to.
+// slicePlace describes a track: the kind of slices on it, if any, and the thread that it belongs to.
 type slicePlace struct {
 	kind  SliceKind // 0: its slices do not count
 	owner timeline.TrackID
@@ -211,8 +215,8 @@ type groupSum struct {
 // openSum is a slice that has not ended.
 type openSum struct {
 	group     int32 // -1: it does not count
-	timed     bool  // the input has an end for it
-	outermost bool  // among its group's at this place
+	timed     bool  // the input records its end
+	outermost bool  // among its group's slices at this place
 	ts, dur   timeline.Nanos
 	inside    timeline.Nanos // in slices directly inside
 	cpu       timeline.CPUTime
@@ -230,7 +234,7 @@ func newSliceCounter(tl *timeline.Timeline, opts SliceOptions) *sliceCounter {
 	return c
 }
 
-// placeOfSlices returns what is on a track.
+// placeOfSlices returns the kind of slices on a track and its owner.
 func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 	p := slicePlace{kind: AsyncSlices, owner: ownerOf(tl, id)}
 	if tl.TrackKind(id) == timeline.ThreadTrack {
@@ -251,7 +255,7 @@ func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 	return p
 }
 
-// ownerOf returns the thread that a track is or is below, or the process, or the track itself.
+// ownerOf returns the thread that a track is or is below, or else the process, or else the track itself.
 func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	owner := id
 	for up := id; up != 0; up = tl.TrackParent(up) {
@@ -265,7 +269,7 @@ func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	return owner
 }
 
-// item handles an item of the timeline; open are the slices around it.
+// item handles an item of the timeline; open holds the slices around it.
 func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum]) error {
 	switch it.Kind {
 	case timeline.ItemBegin:
@@ -282,7 +286,6 @@ func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum
 	return nil
 }
 
-// begin handles the start of a slice.
 func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	place := &c.places[it.Track]
 	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime, timed: hasEnd(&it.Head)}
@@ -318,7 +321,6 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	return nil
 }
 
-// end handles the end of a slice.
 func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
 	inside := o.inside
 	if o.timed {
@@ -355,7 +357,6 @@ func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
 	return c.lengths.Add(int64(o.group), int64(o.dur))
 }
 
-// groupOf returns the group of a slice.
 func (c *sliceCounter) groupOf(kind SliceKind, it *timeline.Item) int32 {
 	key := groupKey{kind: kind}
 	var text []byte
@@ -382,7 +383,7 @@ func (c *sliceCounter) groupOf(kind SliceKind, it *timeline.Item) int32 {
 	return c.newGroup(key, text)
 }
 
-// newGroup makes a group, or returns the group of others if there are too many.
+// newGroup adds a group, or returns the group OthersGroup if there are too many.
 func (c *sliceCounter) newGroup(key groupKey, text []byte) int32 {
 	name, owner := string(text), (*ThreadID)(nil)
 	if c.opts.By == ByThread || c.opts.By == ByProcess {
@@ -403,7 +404,7 @@ func (c *sliceCounter) newGroup(key groupKey, text []byte) int32 {
 	return id
 }
 
-// processOf returns the process that a track is below, otherwise the track.
+// processOf returns the process that a track is below, or else the owner of the track.
 func (c *sliceCounter) processOf(id timeline.TrackID) timeline.TrackID {
 	owner := c.places[id].owner
 	if c.tl.TrackKind(owner) == timeline.ThreadTrack && c.tl.TrackKind(c.tl.TrackParent(owner)) == timeline.ProcessTrack {
@@ -438,7 +439,7 @@ func threadID(tl *timeline.Timeline, owner timeline.TrackID) ThreadID {
 // noNumber is the id of a process or thread without one.
 var noNumber = timeline.InputID{Text: " "}
 
-// quantiles finds the percentiles of all groups.
+// quantiles computes the percentiles of all groups.
 func (c *sliceCounter) quantiles(ctx context.Context) error {
 	return c.lengths.Each(ctx, func(group, i, length int64) error {
 		g := &c.groups[group]
@@ -451,7 +452,7 @@ func (c *sliceCounter) quantiles(ctx context.Context) error {
 	})
 }
 
-// atRank stores the i-th of n sorted lengths in the percentiles that it is.
+// atRank stores the i-th of n sorted lengths in each percentile that it is.
 func atRank(i, n int64, length timeline.Nanos, p50, p95, p99 *timeline.Nanos) {
 	if i == extsort.Percentile(n, 50) {
 		*p50 = length
@@ -472,7 +473,7 @@ func (c *sliceCounter) argument(it *timeline.Item) []byte {
 	return nil
 }
 
-// findArg returns the argument of a name, in which the members of a dictionary follow a dot.
+// findArg returns the argument with a name, in which members of a dictionary follow a dot.
 func findArg(tl *timeline.Timeline, args iter.Seq[timeline.Arg], name string) (found timeline.Arg, ok bool) {
 	for arg := range args {
 		rest, isPrefix := strings.CutPrefix(name, string(arg.Key))
@@ -489,7 +490,6 @@ func findArg(tl *timeline.Timeline, args iter.Seq[timeline.Arg], name string) (f
 	return found, false
 }
 
-// finish returns the group.
 func (g *groupSum) finish(tl *timeline.Timeline) SliceGroup {
 	if n := uint64(g.Count - g.Unfinished); n > 0 {
 		mean, _ := bits.Div64(g.sumHigh, g.sumLow, n)

@@ -35,10 +35,10 @@ func collectSlicesOf(t *testing.T, text string, opts report.SliceOptions) *repor
 	return r
 }
 
-// micros are microseconds as Nanos.
+// micros converts microseconds to Nanos.
 func micros(n int64) timeline.Nanos { return timeline.Nanos(n) * timeline.Microsecond }
 
-// find returns the group of a table.
+// find returns a group of a table by name.
 func find(t *testing.T, r *report.Slices, kind report.SliceKind, name string) report.SliceGroup {
 	t.Helper()
 	for _, g := range r.Groups {
@@ -50,7 +50,7 @@ func find(t *testing.T, r *report.Slices, kind report.SliceKind, name string) re
 	return report.SliceGroup{}
 }
 
-// Time inside belongs to the inner slice; a slice in another of its group counts once in the total.
+// Time inside belongs to the inner slice; a slice inside another of its group counts once in the total.
 func TestSelfAndTotal(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"X","pid":1,"tid":2,"name":"outer","ts":100,"dur":100,"tts":10,"tdur":60},
@@ -74,7 +74,7 @@ func TestSelfAndTotal(t *testing.T) {
 	}
 }
 
-// A slice without an end has no length, and what is inside it belongs to what is around it.
+// A slice without an end has no length, and the slices inside it belong to the slice around it.
 func TestUnfinishedSlices(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"B","pid":1,"tid":2,"name":"outer","ts":0},
@@ -94,7 +94,7 @@ func TestUnfinishedSlices(t *testing.T) {
 	}
 }
 
-// What does not count takes time from what is around it all the same.
+// Slices that do not count still reduce the self time of the slice around them.
 func TestSelectedSlices(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"X","pid":1,"tid":2,"name":"outer","ts":0,"dur":100},
@@ -121,8 +121,8 @@ func TestAsyncSlices(t *testing.T) {
 	}
 }
 
-// Percentiles are lengths that slices have: the least one that so many percent are not above. What does not fit the memory
-// budget changes nothing.
+// Percentiles are lengths of actual slices: the smallest one that at least that percentage do not exceed. Exceeding the
+// memory budget changes nothing.
 func TestPercentiles(t *testing.T) {
 	var events []string
 	for i := range 20_000 { // lengths 1 to 20,000 µs, in another order
@@ -180,7 +180,7 @@ func TestGroupsOfSlices(t *testing.T) {
 	}
 }
 
-// More groups than there is room for share one.
+// Groups beyond the limit share one.
 func TestTooManyGroups(t *testing.T) {
 	var b strings.Builder
 	const more = 10
@@ -193,8 +193,8 @@ func TestTooManyGroups(t *testing.T) {
 	}
 }
 
-// torchTrace has two streams of one device. On the first, kernels run from 0 to 10, 5 to 20 and 40 to 50 µs; on the second, a
-// copy runs from 15 to 30 and a kernel that communicates from 45 to 60.
+// torchTrace has two streams on one device. On the first, kernels run from 0 to 10, 5 to 20 and 40 to 50 µs; on the second, a
+// copy runs from 15 to 30 µs and a communicating kernel from 45 to 60 µs.
 const torchTrace = `{
 	"deviceProperties":[{"id":0,"name":"Example GPU"}], "distributedInfo":{"backend":"nccl","rank":3,"world_size":8},
 	"traceEvents":[
@@ -238,7 +238,7 @@ func TestDevices(t *testing.T) {
 	if diff := gocmp.Diff(wantStreams, streams); diff != "" {
 		t.Error(diff)
 	}
-	// The first step has the device busy from 0 to 25, the second from 25 to 30 and 40 to 50.
+	// During the first step, the device is busy from 0 to 25; during the second, from 25 to 30 and 40 to 50.
 	if len(r.Steps) != 2 || r.Steps[0].DeviceBusy != micros(25) || r.Steps[1].DeviceBusy != micros(15) || r.Steps[1].Duration != micros(25) {
 		t.Errorf("%+v", r.Steps)
 	}
@@ -249,10 +249,10 @@ func TestDevices(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	find(t, r, report.Operators, "aten::mm")
-	find(t, r, report.ThreadSlices, "do_syscall") // no kernel of a device
+	find(t, r, report.ThreadSlices, "do_syscall") // not a device kernel
 }
 
-// Where the time of a trace went, by the names of its slices.
+// Where the time of a trace went, by slice name.
 func ExampleCollectSlices() {
 	const events = `[
 		{"ph":"X","pid":1,"tid":1,"name":"request","ts":0,"dur":900},

@@ -9,15 +9,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// kindTitles are the titles of the tables of slices.
+// kindTitles maps kinds of slices to the titles of their tables.
 var kindTitles = map[SliceKind]string{
 	Kernels: "kernels, by self time", Copies: "copies and fills of device memory, by self time", Operators: "operators, by self time",
 	ThreadSlices: "slices on threads, by self time", AsyncSlices: "slices on tracks of their own (asynchronous; they overlap), by self time",
 	StateSlices: "states of threads, by self time", RecorderSlices: "slices that further inputs have of the same threads, by self time",
 }
 
-// Report prints slices: tables of devices and steps, and one for each kind. By is what slices are grouped by, as people asked for it, ""
-// by name; selected means that they are a part of the trace.
+// Report renders slices: tables of devices and steps, and one for each kind. By is what slices are grouped by, in the user's
+// words; "": by name. Selected means that they are only part of the trace.
 func (r *Slices) Report(by string, selected bool) *table.Report {
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`
@@ -48,7 +48,7 @@ func (r *Slices) Report(by string, selected bool) *table.Report {
 	return out
 }
 
-// summary tells what the tables are about.
+// summary returns lines about the data in the tables.
 func (r *Slices) summary(selected bool) []string {
 	line := fmt.Sprintf("%s in %s ms", table.Count(r.Slices, "slice"), table.Millis(r.End-r.Start))
 	if selected {
@@ -74,7 +74,7 @@ func (r *Slices) summary(selected bool) []string {
 	return lines
 }
 
-// GroupsTable is the table of one kind of slices, which are grouped by something.
+// GroupsTable returns the table of one kind of slices; by is what they are grouped by.
 func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 	var list []SliceGroup
 	for i := range r.Groups {
@@ -113,7 +113,7 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 	)...)
 }
 
-// percentiles is a column of percentiles of so many lengths.
+// percentiles returns a column of percentiles; of returns each with its number of lengths.
 func percentiles[T any](key, title string, of func(*T) (timeline.Nanos, int64)) table.TypedColumn[T] {
 	return table.Cells(table.Column{Key: key, Title: title, Kind: table.TimeKind}, func(row *T) table.Cell {
 		t, n := of(row)
@@ -121,7 +121,7 @@ func percentiles[T any](key, title string, of func(*T) (timeline.Nanos, int64)) 
 	})
 }
 
-// moment is a time that may be unknown.
+// moment returns a cell for a time that may be unknown.
 func (r *Slices) moment(at *timeline.Nanos) table.Cell {
 	if at == nil {
 		return table.Cell{}
@@ -129,7 +129,8 @@ func (r *Slices) moment(at *timeline.Nanos) table.Cell {
 	return table.Moment(*at, r.Start)
 }
 
-// ranked reports whether there are devices of several ranks, which have a column then that says more than the name of a recording.
+// ranked reports whether there are devices of several ranks. If so, ranks have a column, which is more useful than the names of
+// recordings.
 func (r *Slices) ranked() bool { return r.Job != nil && r.Job.Ranks > 1 }
 
 func (r *Slices) place() func(*ThreadID) table.Cell {
@@ -139,12 +140,13 @@ func (r *Slices) place() func(*ThreadID) table.Cell {
 	return placeCell
 }
 
-// ranks is the column of ranks.
+// ranks returns the column of ranks.
 func ranks[T any](r *Slices, of func(*T) *int64) table.TypedColumn[T] {
 	return table.Cells(table.Column{Key: "rank", Title: "rank", Kind: table.CountKind}, func(row *T) table.Cell { return table.Optional(of(row)) }).Only(r.ranked())
 }
 
-// sameNumbers reports whether several devices have the same rank and number, which only their processes tell apart.
+// sameNumbers reports whether several devices have the same rank and number, so that only their processes tell them
+// apart.
 func (r *Slices) sameNumbers() bool {
 	known := map[[2]int64]bool{}
 	for i := range r.Devices {
@@ -183,7 +185,7 @@ func (r *Slices) stepsTable() *table.Table {
 	)...)
 }
 
-// DeviceTables returns the tables of what All has of steps, of what streams wait for, and of arrivals at collectives.
+// DeviceTables returns All's tables of steps, idle times of streams, gaps, and arrivals at collectives.
 func (s *AllSlices) DeviceTables() (steps, idle, gaps, arrivals *table.Table) {
 	r, g := *s.Slices, Gaps{}
 	r.Steps = s.Steps
@@ -194,7 +196,7 @@ func (s *AllSlices) DeviceTables() (steps, idle, gaps, arrivals *table.Table) {
 	return r.stepsTable(), r.idleTable(&g), r.gapsTable(&g), r.arrivalsTable(&g)
 }
 
-// DevicesTable has a row for each device.
+// DevicesTable returns a table with a row for each device.
 func (r *Slices) DevicesTable() *table.Table {
 	t := table.Table{Name: "devices", Title: "devices: what they did between the first and the last work on any of them"}
 	return table.New(t, r.Devices,

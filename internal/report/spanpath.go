@@ -7,8 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// CriticalSpan is a time in which a span was on the critical path of its trace: what would have to be faster for the whole to be faster. The
-// times of a path follow each other without a gap.
+// CriticalSpan is a stretch of time in which a span was on the critical path of its trace: the work that must become faster for
+// the whole trace to become faster. The stretches of a path follow each other without gaps.
 type CriticalSpan struct {
 	Start     timeline.Nanos `json:"ts_ns"`
 	Duration  timeline.Nanos `json:"dur_ns"`
@@ -22,8 +22,9 @@ type CriticalSpan struct {
 	Span      string         `json:"span_id,omitempty"`
 }
 
-// criticalPath finds the critical path below a span: from its end backwards, always into the child that ended last. A child counts while its
-// parent runs. Of children that overlap only the one that ended last counts: the parent did not wait for the others.
+// criticalPath finds the critical path below a span: backwards from its end, always into the child that ended last. Children
+// count only while their parent runs. Of overlapping children, only the one that ended last counts: the parent did not wait for
+// the others.
 type criticalPath struct {
 	reader *spanReader
 	root   *pathSpan
@@ -38,14 +39,13 @@ type pathSpan struct {
 	kids []*pathSpan
 }
 
-// pathTask is what remains to be done of a span: its time up to one, with the children from next on.
+// pathTask is the rest of a span that is still to be handled: its time before until, with the children from next on.
 type pathTask struct {
 	*pathSpan
 	until timeline.Nanos
 	next  int
 }
 
-// item handles an item of a walk.
 func (p *criticalPath) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || p.root.id.span == "" {
 		return nil
@@ -68,7 +68,7 @@ func (p *criticalPath) item(it *timeline.Item) error {
 	return nil
 }
 
-// path returns the path, in the order of time.
+// path returns the path in time order.
 func (p *criticalPath) path() (steps []CriticalSpan) {
 	stack := []pathTask{{pathSpan: p.root, until: p.root.end}}
 	for len(stack) > 0 {

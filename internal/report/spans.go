@@ -13,21 +13,23 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Spans sums up the spans of distributed traces: OpenTelemetry's, and the requests of HTTP archives. Times are nanoseconds; points
-// in time are on the trace's clock.
+// Spans sums up the spans of distributed traces: OpenTelemetry spans and the requests in HTTP archives. Times are nanoseconds;
+// points in time are on the trace's clock.
 type Spans struct {
 	Start      timeline.Nanos `json:"start_ns"` // of the trace
 	End        timeline.Nanos `json:"end_ns"`
 	Spans      int64          `json:"spans"`
 	Errors     int64          `json:"errors"`
 	Unfinished int64          `json:"unfinished"` // spans that never end: they count, but take no time
-	// Others is the number of spans, errors and calls in rows called OthersGroup, because there are too many. Forgotten is the number of spans
-	// that were forgotten before they ended, because too many were open. Early is the number of spans that start before their parents.
+	// Others is the number of spans, errors and calls in rows named OthersGroup because there are too many rows. Forgotten is
+	// the number of spans that were dropped before they ended because too many were open. Early is the number of spans that
+	// start before their parents.
 	Others    int64 `json:"others"`
 	Forgotten int64 `json:"forgotten"`
 	Early     int64 `json:"early"`
-	// Roots is the number of spans without a parent, RootErrors how many of them failed. Requests is the number of spans that are
-	// requests of an HTTP archive, Bytes what came in answer to them, and Late the number that was sent after all pages were loaded.
+	// Roots is the number of spans without a parent; RootErrors is how many of these failed. Requests is the number of spans
+	// that are requests in HTTP archives, Bytes is the size of their responses, and Late is how many were sent after all pages
+	// were loaded.
 	Roots      int64 `json:"roots"`
 	RootErrors int64 `json:"root_errors"`
 	Requests   int64 `json:"requests"`
@@ -35,28 +37,29 @@ type Spans struct {
 	Late       int64 `json:"requests_after_load"`
 	left       int64 // spans for which the path had no room
 
-	Operations []Operation    `json:"-"` // the most self time first
-	Failures   []SpanFailure  `json:"-"` // the most frequent first
-	Calls      []ServiceCall  `json:"-"` // the most calls first
-	Path       []CriticalSpan `json:"-"` // if it was asked for: in the order of time
-	Longest    *SpanRow       `json:"-"` // the longest span without a parent, or if all have one the longest; nil: no span ends
-	Slowest    []SpanRow      `json:"-"` // requests of archives, the slowest first, at most AllRows
+	Operations []Operation    `json:"-"` // most self time first
+	Failures   []SpanFailure  `json:"-"` // most frequent first
+	Calls      []ServiceCall  `json:"-"` // most calls first
+	Path       []CriticalSpan `json:"-"` // in time order, if requested
+	Longest    *SpanRow       `json:"-"` // the longest span without a parent, otherwise the longest; nil: no span ends
+	Slowest    []SpanRow      `json:"-"` // archive requests, slowest first, at most AllRows
 }
 
-// SpanRow is one span, or request of an archive.
+// SpanRow is one span or archive request.
 type SpanRow struct {
 	Service   string         `json:"service"`
 	Operation string         `json:"operation"`
 	URL       string         `json:"url,omitempty"` // of a request
 	Start     timeline.Nanos `json:"ts_ns"`
 	Length    timeline.Nanos `json:"dur_ns"`
-	Wait      timeline.Nanos `json:"wait_ns,omitempty"` // of a request: from when it was sent to the first byte of the answer
+	Wait      timeline.Nanos `json:"wait_ns,omitempty"` // of a request: from sending it to the first byte of the response
 	Bytes     int64          `json:"bytes,omitempty"`
 	Failed    bool           `json:"error,omitempty"`
 	Message   string         `json:"message,omitempty"`
 }
 
-// Operation sums up the spans of one name of one service. The service of a request of an archive is its host, its operation the method.
+// Operation sums up the spans with the same name and service. The service of an archive request is its host; its operation is
+// the method.
 type Operation struct {
 	Service    string         `json:"service"`
 	Operation  string         `json:"operation"`
@@ -64,7 +67,7 @@ type Operation struct {
 	Count      int64          `json:"count"`
 	Errors     int64          `json:"errors"`
 	Unfinished int64          `json:"unfinished"`
-	Self       timeline.Nanos `json:"self_ns"` // without the times in which any child of a span ran, in whatever service
+	Self       timeline.Nanos `json:"self_ns"` // without the times in which any child of a span ran, in any service
 	Total      timeline.Nanos `json:"total_ns"`
 	P50        timeline.Nanos `json:"p50_ns"`
 	P95        timeline.Nanos `json:"p95_ns"`
@@ -73,10 +76,10 @@ type Operation struct {
 	MaxAt      timeline.Nanos `json:"max_ts_ns"` // when the longest span begins
 	MaxTrace   string         `json:"max_trace_id,omitempty"`
 	Spread     Histogram      `json:"-"`
-	timed      bool           // Max is of a span
+	timed      bool           // Max is from a span
 }
 
-// SpanFailure sums up the spans of an operation that failed with one message.
+// SpanFailure sums up the spans of an operation that failed with the same message.
 type SpanFailure struct {
 	Service   string         `json:"service"`
 	Operation string         `json:"operation"`
@@ -84,13 +87,13 @@ type SpanFailure struct {
 	Count     int64          `json:"count"`
 	First     timeline.Nanos `json:"first_ts_ns"`
 	Trace     string         `json:"first_trace_id,omitempty"`
-	URL       string         `json:"first_url,omitempty"` // of a request of an archive
-	// Origins is the number of these spans of which no child failed: where the error comes from.
+	URL       string         `json:"first_url,omitempty"` // of an archive request
+	// Origins is the number of these spans without a failed child: where the error comes from.
 	Origins int64 `json:"origins"`
 }
 
-// ServiceCall sums up how one service calls another: a span whose parent is of another service; or a client's span without such a child, which names
-// whom it calls. Its times are the called span's.
+// ServiceCall sums up the calls from one service to another: spans whose parent belongs to another service, and client spans
+// without such a child that name the service they call. Its times are from these spans.
 type ServiceCall struct {
 	From   string         `json:"from"`
 	To     string         `json:"to"`
@@ -102,23 +105,23 @@ type ServiceCall struct {
 	Total  timeline.Nanos `json:"total_ns"`
 }
 
-// SpanOptions tell which spans count; the zero SpanOptions are for all.
+// SpanOptions selects the spans that count; the zero value selects all.
 type SpanOptions struct {
 	Include func(*timeline.Item) bool // nil: all
-	Path    bool                      // asks for the critical path of the longest span that counts, if possible one without parent
-	Loaded  timeline.Nanos            // when the pages of an archive were loaded; 0: not known
+	Path    bool                      // requests the critical path of the longest span that counts, preferably a root
+	Loaded  timeline.Nanos            // when the pages of an archive were loaded; 0: unknown
 	// Length receives the length of each span that has one; nil: not needed.
 	Length func(service, operation string, length timeline.Nanos) error
 }
 
-// Limits of memory.
+// Memory limits.
 const (
 	maxSpanRows  = 1 << 16 // of each table
 	maxKnown     = 1 << 17 // spans that may still have children
 	maxPathSpans = 1 << 16 // of the trace of a path
 )
 
-// CollectSpans sums up in a nested timeline its spans. It fails only if temporary files cannot be used, or with the error of ctx.
+// CollectSpans sums up the spans in a nested timeline. The error is from temporary files, opts.Length or ctx.
 func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) (*Spans, error) {
 	c := newSpanCollector(tl, opts)
 	defer c.lengths.Close()
@@ -158,31 +161,29 @@ func (c *spanCollector) done(ctx context.Context) (*Spans, error) {
 	return &c.out, nil
 }
 
-// spanID identifies spans.
+// spanID identifies a span.
 type spanID struct{ trace, span string }
 
-// span is a span of which children may come.
+// span is a span that may still get children.
 type span struct {
 	spanFacts
 	operation int // index in Operations; -1: it does not count
 	parent    *span
-	kids      int            // children that run
-	since     timeline.Nanos // when the last of them ended
+	kids      int            // running children
+	since     timeline.Nanos // when the last child ended, or the span began
 	self      timeline.Nanos
 	ended     bool
 	timed     bool
-	called    bool // a child is of another service
+	called    bool // a child belongs to another service
 	passed    bool // a child failed
-	failure   int  // index in Failures of one that failed and counts; -1: it did not
+	failure   int  // index in Failures, if it failed and counts; otherwise -1
 	drawn     *waterfallSpan
 }
 
-// row returns the row of a span.
 func (s *span) row() SpanRow {
 	return SpanRow{Service: s.service, Operation: s.operationName, URL: s.url, Start: s.start, Length: s.length, Wait: s.wait, Bytes: s.bytes, Failed: s.failed, Message: s.message}
 }
 
-// spanCollector sums up spans.
 type spanCollector struct {
 	tl     *timeline.Timeline
 	opts   SpanOptions
@@ -190,19 +191,18 @@ type spanCollector struct {
 	out    Spans
 
 	known  map[spanID]*span
-	recent []spanID              // a ring of the known ones
-	early  map[spanID]earlySpans // those that named a parent that was not known then
+	recent []spanID              // a ring of the known spans
+	early  map[spanID]earlySpans // by parent: spans that began before it was known
 	begun  int
 
 	operations map[string]int // index in Operations, by the names of a row
 	failures   map[string]int
 	calls      map[string]int
-	lengths    *extsort.Ranks // twice the index in Operations, or twice that in Calls plus one
+	lengths    *extsort.Ranks // by twice the index in Operations, or twice the index in Calls plus one
 	longest    *span
-	waterfall  *waterfallCollector // gets the spans that count; nil: none is wanted
+	waterfall  *waterfallCollector // receives the spans that count; nil: not requested
 }
 
-// item handles an item of the walk.
 func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]) error {
 	switch it.Kind {
 	case timeline.ItemBegin:
@@ -220,7 +220,7 @@ func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]
 	return nil
 }
 
-// begin handles the start of a slice; it returns nil if that is not a span.
+// begin handles the start of a slice; it returns nil if the slice is not a span.
 func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 	facts, ok, err := c.reader.read(it)
 	if err != nil || !ok {
@@ -252,10 +252,11 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 	return s, nil
 }
 
-// earlySpans are spans that start before the parent that they name, and how many of them count as roots until that comes.
+// earlySpans counts the spans that start before the parent they name, and how many of these count as roots until the
+// parent comes.
 type earlySpans struct{ spans, roots, rootErrors int64 }
 
-// startsEarly notes a span of which the parent is not known yet.
+// startsEarly records a span whose parent is not known yet.
 func (c *spanCollector) startsEarly(s *span, it *timeline.Item) {
 	early := c.early[s.spanFacts.parent]
 	early.spans++
@@ -319,13 +320,13 @@ func (c *spanCollector) count(s *span) {
 	}
 }
 
-// withoutQuery returns a url without what follows its path.
+// withoutQuery returns a url without its query.
 func withoutQuery(url string) string {
 	url, _, _ = strings.Cut(url, "?")
 	return url
 }
 
-// countRoot counts a span without a parent, and a request.
+// countRoot counts a span without a parent, or a request.
 func (c *spanCollector) countRoot(s *span) {
 	switch {
 	case s.url != "":
@@ -345,13 +346,13 @@ func (c *spanCollector) countRoot(s *span) {
 	}
 }
 
-// slowestOf sorts requests, the slowest first, and keeps as many as there may be.
+// slowestOf sorts requests, slowest first, and keeps at most AllRows.
 func slowestOf(list []SpanRow) []SpanRow {
 	slices.SortStableFunc(list, func(a, b SpanRow) int { return cmp.Compare(b.Length, a.Length) })
 	return cut(list, AllRows)
 }
 
-// row returns the index of the row of some names; if there are too many, of all others.
+// row returns the index of the row with some names, or of the row for all others if there are too many.
 func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, newRow func(names []string) R) int {
 	key := strings.Join(names, "\x00")
 	i, ok := index[key]
@@ -369,7 +370,6 @@ func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, new
 	return i
 }
 
-// end handles the end of a span.
 func (c *spanCollector) end(s *span, now timeline.Nanos) error {
 	if s.failure >= 0 && !s.passed {
 		c.out.Failures[s.failure].Origins++
@@ -406,7 +406,7 @@ func (c *spanCollector) end(s *span, now timeline.Nanos) error {
 	return nil
 }
 
-// call counts a call of a service.
+// call counts a call to a service.
 func (c *spanCollector) call(from, to string, s *span) error {
 	i := row(&c.out, c.calls, &c.out.Calls, []string{from, to}, func(names []string) ServiceCall { return ServiceCall{From: names[0], To: names[1]} })
 	call := &c.out.Calls[i]
@@ -418,7 +418,7 @@ func (c *spanCollector) call(from, to string, s *span) error {
 	return c.lengths.Add(2*int64(i)+1, int64(s.length))
 }
 
-// quantiles finishes the rows, and sorts them.
+// quantiles computes the percentiles of the rows and sorts them.
 func (c *spanCollector) quantiles(ctx context.Context) error {
 	err := c.lengths.Each(ctx, func(id, i, length int64) error {
 		if id%2 == 1 {
@@ -440,26 +440,25 @@ func (c *spanCollector) quantiles(ctx context.Context) error {
 	return err
 }
 
-// spanFacts are the data of a span.
+// spanFacts holds the data of a span.
 type spanFacts struct {
 	id, parent             spanID
 	service, operationName string
 	kind, message, peer    string
 	failed                 bool
 	start, length          timeline.Nanos
-	url                    string // of a request of an archive
-	bytes                  int64  // that came in answer to it
+	url                    string // of an archive request
+	bytes                  int64  // of its response
 	wait                   timeline.Nanos
 }
 
-// spanReader reads spans.
 type spanReader struct {
 	tl       *timeline.Timeline
 	args     *timeline.ArgSelection
 	services []string // by TrackID of processes
 
-	found spanArgs           // of the slice that is read
-	texts map[string]*string // what is in it, by the paths of arguments
+	found spanArgs           // of the current slice
+	texts map[string]*string // its fields, by the paths of arguments
 }
 
 func newSpanReader(tl *timeline.Timeline) *spanReader {
@@ -470,13 +469,13 @@ func newSpanReader(tl *timeline.Timeline) *spanReader {
 		for name := range strings.SplitSeq(path, ".") {
 			wanted[name] = true
 		}
-		wanted[path] = true // as inputs write attributes that do not form trees
+		wanted[path] = true // for inputs whose attributes do not form trees
 	}
 	r.args = tl.SelectArgs(func(name string) bool { return wanted[name] })
 	return r
 }
 
-// read reads a span of OpenTelemetry, or a request of an archive; ok is false for other slices.
+// read reads an OpenTelemetry span or an archive request; ok is false for other slices.
 func (r *spanReader) read(it *timeline.Item) (f spanFacts, ok bool, err error) {
 	if err := it.ReadArgs(); err != nil || it.Args == nil {
 		return f, false, err
@@ -484,7 +483,7 @@ func (r *spanReader) read(it *timeline.Item) (f spanFacts, ok bool, err error) {
 	a := &r.found
 	*a = spanArgs{}
 	r.args.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
-		first := strings.TrimSuffix(path, "[]") // a header that is there twice
+		first := strings.TrimSuffix(path, "[]") // a header that occurs twice
 		if text := r.texts[first]; text != nil && (first == path || *text == "") {
 			*text = string(arg.AppendText(nil))
 		}
@@ -505,7 +504,7 @@ func (r *spanReader) read(it *timeline.Item) (f spanFacts, ok bool, err error) {
 	return f, true, nil
 }
 
-// spanArgs are the arguments that say something of a span.
+// spanArgs holds the arguments that describe a span.
 type spanArgs struct {
 	own struct{ traceID, spanID, parent, kind, status, message string }
 
@@ -513,11 +512,11 @@ type spanArgs struct {
 
 	method, url, traceparent, status, statusText, failure string // of a request
 
-	transferred, body, content string // its bytes: with headers, or without, or unpacked
+	transferred, body, content string // its size with headers, without them, or unpacked
 	wait                       string // in milliseconds
 }
 
-// texts are the arguments by their paths.
+// texts returns the fields by the paths of their arguments.
 func (a *spanArgs) texts() map[string]*string {
 	return map[string]*string{
 		"weft.trace_id": &a.own.traceID, "weft.span_id": &a.own.spanID, "weft.parent_span_id": &a.own.parent, "weft.kind": &a.own.kind,
@@ -529,7 +528,7 @@ func (a *spanArgs) texts() map[string]*string {
 	}
 }
 
-// ofOTLP fills in what a span of OpenTelemetry says.
+// ofOTLP fills in f from an OpenTelemetry span.
 func (r *spanReader) ofOTLP(f *spanFacts, a *spanArgs, it *timeline.Item) {
 	f.id, f.parent = spanID{a.own.traceID, a.own.spanID}, spanID{a.own.traceID, a.own.parent}
 	f.service, f.operationName, f.kind = r.service(it.Track), string(it.Name), a.own.kind
@@ -543,7 +542,8 @@ func (r *spanReader) ofOTLP(f *spanFacts, a *spanArgs, it *timeline.Item) {
 	}
 }
 
-// service returns the name of the service on whose track a span is: its process's name, without the number that tells it from others.
+// service returns the name of the service that a track belongs to: the name of its process, without the number that
+// distinguishes it from others.
 func (r *spanReader) service(track timeline.TrackID) string {
 	owner := ownerOf(r.tl, track)
 	if r.tl.TrackKind(owner) == timeline.ThreadTrack && r.tl.TrackParent(owner) != 0 {
@@ -559,7 +559,7 @@ func (r *spanReader) service(track timeline.TrackID) string {
 	return r.services[owner]
 }
 
-// ofRequest fills in what a request of an archive says. Its header has the ids under which servers know it.
+// ofRequest fills in f from an archive request, whose header has the ids by which servers know it.
 func ofRequest(f *spanFacts, a *spanArgs) {
 	f.service, f.operationName, f.kind = "(no host)", a.method, "client"
 	if u, err := url.Parse(a.url); err == nil && u.Host != "" {

@@ -25,7 +25,7 @@ func service(name string, spans ...string) string {
 	return fmt.Sprintf(`{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":%q}}]},"scopeSpans":[{"spans":[%s]}]}`, name, strings.Join(spans, ","))
 }
 
-// The trace of the tests: a request of 100 ms in shop that asks prices twice at once, and then a database.
+// The test trace: a request of 100 ms in shop that calls prices twice concurrently, and then a database.
 //
 //	shop    GET /cart   |0------------------------------------------------100|
 //	shop    call           |10-----------------40|
@@ -59,7 +59,8 @@ func collectSpans(t *testing.T, text string, opts report.SpanOptions) *report.Sp
 	return r
 }
 
-// Self time is what no child covers, however many run at once and wherever. Calls lead to other services.
+// Self time is the time that no child covers, however many run at once and wherever they run. Calls lead to other
+// services.
 func TestSpans(t *testing.T) {
 	r := collectSpans(t, cart, report.SpanOptions{})
 	ms := func(n timeline.Nanos) string { return fmt.Sprint(int64(n / spanMillisecond)) }
@@ -105,7 +106,7 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// Requests of an archive count for their host, and servers know them by the header traceparent.
+// Archive requests count for their host, and servers know them by the traceparent header.
 func TestSpansOfArchives(t *testing.T) {
 	entry := func(at, url string, ms, status int, header string) string {
 		return fmt.Sprintf(`{"startedDateTime":"1970-01-01T00:00:0%sZ","time":%d,"request":{"method":"GET","url":%q,"headers":[%s]},"response":{"status":%d,"statusText":"Gone"},"timings":{"send":0,"wait":%[2]d,"receive":0}}`,
@@ -121,7 +122,7 @@ func TestSpansOfArchives(t *testing.T) {
 	}
 }
 
-// A span that starts before its parent, as clocks that differ have it, is not a request of its own.
+// A span that starts before its parent, because clocks differ, is not a separate request.
 func TestEarlySpansAreNoRoots(t *testing.T) {
 	r := collectSpans(t, `{"resourceSpans":[`+service("shop", spanJSON("01", "", "GET /", "SERVER", 10, 100, ""))+","+
 		service("prices", spanJSON("02", "01", "GET", "SERVER", 5, 40, `,"status":{"code":2}`), spanJSON("03", "99", "orphan", "SERVER", 50, 60, ""))+`]}`, report.SpanOptions{})

@@ -11,7 +11,7 @@ import (
 // PathTable is the name of the table of the critical path.
 const PathTable = "path"
 
-// Report prints spans: a table with a row for each operation, one for each message of an error, and a map of services.
+// Report renders spans: tables of operations, error messages, calls between services, and the critical path.
 func (r *Spans) Report() *table.Report {
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`
@@ -40,14 +40,14 @@ func (r *Spans) Report() *table.Report {
 	return out
 }
 
-// Tables returns the tables of what All has of spans: of operations, failures, calls, and of the slowest requests of archives.
+// Tables returns All's tables of spans: the slowest archive requests, operations, failures, and calls.
 func (s *AllSpans) Tables() []*table.Table {
 	r := *s.Spans
 	r.Operations, r.Failures, r.Calls = s.Operations, s.Failures, s.Calls
 	return []*table.Table{requestsTable(r.Start, r.Slowest), r.operationsTable(), r.failuresTable(), r.callsTable()}
 }
 
-// requestsTable has the slowest requests.
+// requestsTable returns a table of the slowest requests.
 func requestsTable(start timeline.Nanos, list []SpanRow) *table.Table {
 	t := table.Table{Name: "requests", Title: "the slowest requests", Key: "dur_ns", RowNoun: "requests"}
 	return table.New(t, list,

@@ -17,10 +17,10 @@ type Frame struct {
 	Column   int64  `json:"column,omitempty"`
 }
 
-// anonymous is shown in the place of an empty function name.
+// anonymous is shown instead of an empty function name.
 const anonymous = "(anonymous)"
 
-// Location returns where the function is defined, "url:line:column" as far as it is known.
+// Location returns where the function is defined, as "url:line:column" as far as known.
 func (f Frame) Location() string {
 	text := f.URL
 	for _, n := range []int64{f.Line, f.Column} {
@@ -48,8 +48,8 @@ type stackTable struct {
 
 	seen   []sampledStack         // by CallstackID
 	calls  []timeline.CallstackID // scratch
-	listed int                    // frames that list has returned
-	steps  int                    // stacks that were visited; tests watch it
+	listed int                    // frames returned by list
+	steps  int                    // visited stacks; tests check it
 }
 
 type stackNode struct {
@@ -61,9 +61,10 @@ type stackNode struct {
 type sampledStack struct {
 	stack stackID
 	known bool
-	// marker: the innermost frame looks like a marker of weft, "(layout)". It is one if the state of the sample is of that name.
+	// marker means that the innermost frame looks like one of weft's markers, such as "(layout)". It is one if the state of the
+	// sample has that name.
 	marker bool
-	state  metaState // what V8's own frames say about the state
+	state  metaState // the state according to V8's own frames
 }
 
 func newStackTable() *stackTable {
@@ -76,7 +77,8 @@ func newStackTable() *stackTable {
 	}
 }
 
-// add adds a call stack of the timeline, with its callers, so that stacks on top of each other take no more than the highest.
+// add adds a call stack of the timeline with its callers, so that adding all the stacks on one path costs no more than adding
+// the deepest.
 func (t *stackTable) add(tl *timeline.Timeline, id timeline.CallstackID) sampledStack {
 	if t.seen == nil {
 		t.seen = make([]sampledStack, tl.CallstackCount()+1)
@@ -115,7 +117,7 @@ func (t *stackTable) marks(s sampledStack, state string) bool {
 	return s.marker && t.frame(s.stack).Function == "("+state+")"
 }
 
-// cleanFrame returns a frame of the timeline.
+// cleanFrame converts a frame of the timeline.
 func cleanFrame(f timeline.Frame) Frame {
 	return Frame{Function: cmp.Or(f.Function, anonymous), URL: f.File, Line: f.Line, Column: f.Column}
 }
@@ -149,7 +151,7 @@ func (t *stackTable) pushFrame(below stackID, frame frameID) stackID {
 // frame returns the innermost frame of a stack.
 func (t *stackTable) frame(id stackID) Frame { return t.frames[t.nodes[id].frame] }
 
-// scriptOf returns a stack of Firefox without the functions of the browser itself.
+// scriptOf returns a Firefox stack without the browser's own functions.
 func (t *stackTable) scriptOf(id stackID) stackID {
 	var path []stackID
 	for ; id != 0; id = t.nodes[id].below {
@@ -168,7 +170,7 @@ func (t *stackTable) scriptOf(id stackID) stackID {
 	return script
 }
 
-// isScript tells functions of script by where they are: the browser's are in libraries and source files.
+// isScript recognises script functions by their location: the browser's own are in libraries and source files.
 func (f Frame) isScript() bool {
 	return strings.Contains(f.URL, "://") || f.URL == "self-hosted" || strings.HasSuffix(f.URL, ".js")
 }
@@ -181,13 +183,14 @@ func (t *stackTable) function(id frameID, source string) frameID {
 	return id
 }
 
-// Limits of lists of frames. When a trace's have maxListed frames, further ones have the innermost shortList.
+// Limits on lists of frames. Once the lists of a trace have maxListed frames, further lists have only the innermost
+// shortList.
 const (
 	maxListed = 1 << 22
 	shortList = 64
 )
 
-// list returns the innermost frames of a stack, outermost first: as many as the output of a conversion has.
+// list returns the innermost frames of a stack, outermost first: at most as many as a conversion writes.
 func (t *stackTable) list(id stackID) []Frame {
 	most := timeline.MaxStackDepth
 	if t.listed >= maxListed {
@@ -203,13 +206,13 @@ func (t *stackTable) list(id stackID) []Frame {
 	return frames
 }
 
-// stackPart is a part of a stackTable: some stacks and all those that they are on top of.
+// stackPart is a part of a stackTable: some stacks and all stacks below them.
 type stackPart struct {
-	ids   []stackID // each comes after the one that it is on top of
-	below []int32   // the place of that one in ids; -1: there is none
+	ids   []stackID // each comes after the one below it
+	below []int32   // by index in ids: the index of the stack below; -1: none
 }
 
-// part returns the part with some stacks. Each stack is visited once, however many are on top of it.
+// part returns the part with the given stacks. It visits each stack once, however many are on top of it.
 func (t *stackTable) part(tops []stackID) stackPart {
 	var p stackPart
 	place := map[stackID]int32{0: -1}
@@ -223,7 +226,7 @@ func (t *stackTable) part(tops []stackID) stackPart {
 		}
 	}
 	t.steps += len(p.ids) + len(tops)
-	slices.Sort(p.ids) // a stack is made after what it is on top of
+	slices.Sort(p.ids) // a stack has a higher id than the one below it
 	p.below = make([]int32, len(p.ids))
 	for i, id := range p.ids {
 		place[id] = int32(i)
@@ -232,9 +235,10 @@ func (t *stackTable) part(tops []stackID) stackPart {
 	return p
 }
 
-// depthFirst goes through the stacks of a part, each within the one that it is on top of. Those on top of the same one come in an order.
+// depthFirst enters and leaves the stacks of a part, each inside the one below it. compare orders the stacks on top of the same
+// one.
 func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i int32)) {
-	order := make([]int32, len(p.ids)) // by what they are on top of
+	order := make([]int32, len(p.ids)) // by the stack below
 	for i := range order {
 		order[i] = int32(i)
 	}
@@ -244,7 +248,7 @@ func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i
 		}
 		return compare(a, b)
 	})
-	next := make([]int32, len(p.ids)+1) // by the place below plus one, in order
+	next := make([]int32, len(p.ids)+1) // by the index below plus one: index in order
 	for i, at := range slices.Backward(order) {
 		next[p.below[at]+1] = int32(i)
 	}
@@ -264,7 +268,7 @@ func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i
 	}
 }
 
-// sort sorts stacks by time, the longest first, and then frame by frame, outermost first, the unknown stack last.
+// sort sorts stacks by time, longest first, then frame by frame from the outermost, with the unknown stack last.
 func (t *stackTable) sort(ids []stackID, time func(stackID) timeline.Nanos) {
 	ranks := map[stackID]int{}
 	p := t.part(ids)

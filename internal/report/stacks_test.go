@@ -12,8 +12,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A sample at each depth of a deep stack takes all reports as much work as there are samples: each stack is visited a few times, however
-// many are on top of it. Every second sample is of the collector, and those above of style.
+// With a sample at each depth of a deep stack, the work of all reports is linear in the number of samples: each stack is
+// visited a few times, however many are on top of it. Every second sample is a collector sample, and the ones above are style
+// samples.
 func TestDeepStacksTakeLinearWork(t *testing.T) {
 	const depth = 3 * timeline.MaxStackDepth
 	tr := newTrace(t, inNanos)
@@ -43,7 +44,7 @@ func TestDeepStacksTakeLinearWork(t *testing.T) {
 	}
 }
 
-// The functions of random stacks, with recursion, have the times that one gets by looking through each stack.
+// The functions of random stacks, with recursion, have the same times as a search through each stack gives.
 func TestFunctionsOfRandomStacks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -81,7 +82,7 @@ func TestFunctionsOfRandomStacks(t *testing.T) {
 	}
 }
 
-// Stacks are in the order of their frames, the outermost first; one comes before what is on top of it, and the unknown one last.
+// Stacks are sorted by their frames, outermost first; each comes before the stacks on top of it, and the unknown one last.
 func TestOrderOfStacks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	table := newStackTable()
@@ -102,7 +103,7 @@ func TestOrderOfStacks(t *testing.T) {
 	}
 }
 
-// Lists of frames are bounded, each and all together.
+// Lists of frames are bounded, individually and in total.
 func TestListsOfFramesAreLimited(t *testing.T) {
 	table := newStackTable()
 	var id stackID

@@ -12,20 +12,23 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// StackTree says for a thread which functions called which, and for how long: what a flame graph shows. Times are nanoseconds.
+// StackTree shows which functions of a thread called which, and for how long: the data of a flame graph. Times are
+// nanoseconds.
 type StackTree struct {
 	ThreadID
 	Shows string         `json:"shows,omitempty"` // the url of the page or worker that it runs
 	From  TreeBasis      `json:"from"`
-	Total timeline.Nanos `json:"total_ns"` // of all nodes
-	// LeftOut is the time of the samples that are not in the tree: of the garbage collector, without a stack, and those in which the thread
-	// is not known to work.
+	Total timeline.Nanos `json:"total_ns"` // total of all nodes
+	// LeftOut is the time of the samples that are not in the tree: garbage collector samples, samples without a stack, and
+	// samples in which the thread is not known to work.
 	LeftOut []StateTime `json:"left_out,omitempty"`
-	// Small is the number of callsites that are left out with all they call: each takes less than a 2,000th of Total.
+	// Small is the number of callsites that are left out together with all they call: each takes at most a 2,000th of
+	// Total.
 	Small int `json:"small"`
 	// Shared is the number of outermost functions that are left out because all stacks have them.
 	Shared int `json:"shared,omitempty"`
-	// Nodes are the callsites: each is followed by what it calls, what took longest first. A function that calls itself is one node.
+	// Nodes lists the callsites: each is followed by the callsites inside it, longest first. A function that calls itself is
+	// one node.
 	Nodes []TreeNode `json:"nodes"`
 }
 
@@ -35,17 +38,17 @@ type TreeBasis string
 // The bases.
 const (
 	TreeOfSamples TreeBasis = "samples" // call stacks
-	TreeOfSlices  TreeBasis = "slices"  // slices by name, of traces without call stacks
+	TreeOfSlices  TreeBasis = "slices"  // slices by name, in traces without call stacks
 )
 
-// TreeNode is a callsite, or a name of slices within others. What is in more than maxTreeDepth others counts as self time of the innermost
-// of these.
+// TreeNode is a callsite, or a name of slices nested in others. Work nested deeper than maxTreeDepth counts as self time of the
+// innermost node around it.
 type TreeNode struct {
 	Frame
 	Depth int            `json:"depth"` // 0: outermost
 	Total timeline.Nanos `json:"total_ns"`
 	Self  timeline.Nanos `json:"self_ns"`
-	// Kind is where the code is, a host or file; of slices a kind of Utilisation.Kinds.
+	// Kind is the host or file of the code; for slices, one of Utilisation.Kinds.
 	Kind string `json:"kind"`
 }
 
@@ -53,12 +56,12 @@ type TreeNode struct {
 const (
 	maxTrees      = 8
 	maxTreeDepth  = 32
-	maxCallDepth  = 1024    // of whole trees, which recordings are compared by
-	maxTreeNodes  = 1 << 18 // of all trees of slices, before small ones are left out
-	smallTreePart = 2000    // a node that takes less than this part of the whole is small
+	maxCallDepth  = 1024    // of the whole trees by which recordings are compared
+	maxTreeNodes  = 1 << 18 // of all slice trees, before small nodes are left out
+	smallTreePart = 2000    // a node is small if it takes less than the whole divided by this
 )
 
-// treeBuilder is a tree that grows.
+// treeBuilder is a tree under construction.
 type treeBuilder struct {
 	nodes []buildNode // the first is the root, which is not in the tree
 }
@@ -83,7 +86,7 @@ func (b *treeBuilder) add(parent int32, f Frame, kind string) int32 {
 	return id
 }
 
-// finish adds up totals and writes the nodes that are not too small into t, or all.
+// finish adds up totals and writes the nodes that are not too small, or all nodes, into t.
 func (b *treeBuilder) finish(t *StackTree, all bool) {
 	for i := len(b.nodes) - 1; i >= 0; i-- {
 		n := &b.nodes[i]
@@ -111,7 +114,7 @@ func (b *treeBuilder) finish(t *StackTree, all bool) {
 	}
 }
 
-// stackTrees makes the trees of the threads whose samples have stacks of functions, the busiest first.
+// stackTrees builds the trees of the threads whose samples have function stacks, busiest first.
 func (p *Profiles) stackTrees(ctx context.Context) ([]StackTree, error) {
 	trees := []StackTree{}
 	for _, t := range p.Threads {
@@ -134,10 +137,10 @@ func (p *Profiles) CallTrees() (trees []StackTree) {
 	return trees
 }
 
-// TreeView asks for the call trees of samples as tables.
+// TreeView requests a call tree of samples as a table.
 type TreeView struct {
-	Table string // "tree", "callers" or "callees"; "": as "tree", with all functions, however little time they took
-	// Function selects the functions in question by their names: whom they call, or who calls them. A function that calls itself counts once.
+	Table string // "tree", "callers" or "callees"; "": like "tree", but with all functions, however little time they took
+	// Function selects by name the functions whose callees or callers are shown. A function that calls itself counts once.
 	Function func(name string) bool
 }
 
@@ -148,10 +151,10 @@ const (
 	calleesTable = "callees"
 )
 
-// TreeTables are the names of the tables of call trees, those first that are about a function.
+// TreeTables returns the names of the call tree tables, with those about single functions first.
 func TreeTables() []string { return []string{callersTable, calleesTable, treeTable} }
 
-// stackTree makes the tree of a thread, or what is asked for of it; nil: all.
+// stackTree builds the tree of a thread in the requested view; nil: for a flame graph.
 func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	tree := StackTree{ThreadID: t.ThreadID, Shows: t.shows, From: TreeOfSamples}
 	byStack, left := map[stackID]timeline.Nanos{}, map[stateID]*StateTime{}
@@ -199,7 +202,7 @@ func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	nodes := make([]int32, len(paths.steps)) // of the tree, by step
 	for i := 1; i < len(paths.steps); i++ {
 		step := &paths.steps[i]
-		nodes[i] = nodes[step.parent] // what the tree does not have counts for the innermost that it has
+		nodes[i] = nodes[step.parent] // steps that are not in the tree count for the innermost one that is
 		if depth := int(step.depth) - tree.Shared; depth > 0 && depth <= levels {
 			nodes[i] = b.add(nodes[step.parent], p.stacks.frames[step.frame], "")
 		}
@@ -212,7 +215,7 @@ func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	return tree
 }
 
-// about makes the tree of what some functions call, or of what calls them, with the function outermost.
+// about builds the tree of the callees or callers of some functions, with these functions outermost.
 func (p *functionPaths) about(b *treeBuilder, stacks *stackTable, view *TreeView, byStack map[stackID]timeline.Nanos) {
 	known, totals, nodes := map[treeStep]int32{}, make([]timeline.Nanos, len(p.steps)), make([]int32, len(p.steps))
 	node := func(parent int32, frame uint32) int32 {
@@ -240,7 +243,7 @@ func (p *functionPaths) about(b *treeBuilder, stacks *stackTable, view *TreeView
 			nodes[i] = node(around, step.frame)
 			sum(&b.nodes[nodes[i]].self, self[i])
 		case around != 0:
-			nodes[i] = around // of a caller within itself
+			nodes[i] = around // already in the total of the outermost such function
 		default:
 			at := node(0, step.frame)
 			nodes[i] = at
@@ -256,27 +259,27 @@ func (p *functionPaths) about(b *treeBuilder, stacks *stackTable, view *TreeView
 	}
 }
 
-// treeStep leads from a node to one that it calls.
+// treeStep leads from a node to one of its callees.
 type treeStep struct {
 	parent int32
 	frame  uint32
 }
 
-// functionPaths are stacks as the functions in them. A function that calls itself comes once. Functions of which only the address is known
-// are one for each library.
+// functionPaths represents stacks by their functions. A function that calls itself appears once. Functions known only by their
+// address are merged into one for each library.
 type functionPaths struct {
 	stackPart
 	at    []int32 // the innermost step of each stack of the part
 	steps []pathStep
 }
 
-// pathStep is a function that others call. The first one is empty: what is outermost follows it.
+// pathStep is a function on a path. The first step is empty; the outermost functions follow it.
 type pathStep struct {
 	treeStep
 	depth int32
-	ends  bool // there is a stack of which it is the innermost
+	ends  bool // it is the innermost function of some stack
 	calls int32
-	last  int32 // of these
+	last  int32 // the last step that it calls
 }
 
 // functionPaths returns the paths of stacks.
@@ -315,8 +318,8 @@ func (p *Profiles) functionPaths(ids []stackID, source string) functionPaths {
 	return paths
 }
 
-// shared returns the number of outermost functions that all stacks have and that are not script: they say nothing, and a tree has only
-// so many levels. Each stack has one function beyond them.
+// shared returns the number of outermost functions that all stacks have and that are not script: they are uninformative, and a
+// tree has a limited number of levels. Each stack has at least one more function.
 func (p *functionPaths) shared(stacks *stackTable) (n int) {
 	for at := &p.steps[0]; at.calls == 1; n++ {
 		at = &p.steps[at.last]
@@ -327,7 +330,7 @@ func (p *functionPaths) shared(stacks *stackTable) (n int) {
 	return n
 }
 
-// setOrigins sets where the code of each node is: on which host, or if most is on one, in which file.
+// setOrigins sets the origin of the code of each node: its host or, if most of it is on one host, its file.
 func (b *treeBuilder) setOrigins() {
 	times, all := map[string]timeline.Nanos{}, timeline.Nanos(0)
 	for i := range b.nodes[1:] {
@@ -348,10 +351,10 @@ func (b *treeBuilder) setOrigins() {
 	}
 }
 
-// NativeOrigin is the kind of functions that have no file.
+// NativeOrigin is the kind of functions without a file.
 const NativeOrigin = "(native)"
 
-// hostOf returns the host of a url, its scheme if it has none, and of other places the file.
+// hostOf returns the host of a url, or its scheme if it has no host; for other locations, the file.
 func hostOf(url string) string {
 	scheme, host, _ := producers.SplitURL(url)
 	switch {
@@ -381,14 +384,14 @@ func fileOf(url string) string {
 	return url[strings.LastIndexAny(url, `/\`)+1:]
 }
 
-// sliceTrees makes trees of the slices of threads, by name, in a walk.
+// sliceTrees builds trees of the slices of threads, by name, during a walk.
 type sliceTrees struct {
 	tl     *timeline.Timeline
 	use    *useCollector
 	places []timeline.TrackID
 	trees  map[timeline.TrackID]*sliceTree
 	nodes  int
-	names  map[string]uint32 // of those that are not interned: numbers from the count of interned ones on
+	names  map[string]uint32 // ids of names that are not interned, after the ids of interned ones
 }
 
 type sliceTree struct {
@@ -413,7 +416,6 @@ func newSliceTrees(tl *timeline.Timeline, use *useCollector) *sliceTrees {
 	return c
 }
 
-// item handles an item of the walk.
 func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]) error {
 	tree := c.trees[c.places[it.Track]]
 	if tree == nil || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || open.Len() == 0 {
@@ -445,8 +447,8 @@ func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]
 	return nil
 }
 
-// nodeOf returns the node of a slice that begins within a node's. A number at the end of the name, after a #, does not count: PyTorch
-// calls each step by its number.
+// nodeOf returns the node of a slice that begins inside a slice of the parent node. A number after a # at the end of the name
+// does not count: PyTorch numbers each step.
 func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) int32 {
 	name, text := uint32(it.NameID), it.Name
 	if i := bytes.LastIndexByte(text, '#'); i > 0 && i+1 < len(text) && len(bytes.Trim(text[i+1:], "0123456789")) == 0 {
@@ -468,7 +470,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 		return id
 	}
 	if n := &tree.nodes[parent]; parent != 0 && n.frame.Function == string(text) {
-		return parent // it is in one of the same name
+		return parent // it is inside a slice of the same name
 	}
 	if tree.nodes[parent].depth >= maxTreeDepth || c.nodes >= maxTreeNodes {
 		return parent
@@ -483,7 +485,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 	return id
 }
 
-// kindOf returns the kind of a slice in one of another kind.
+// kindOf returns the kind of a slice inside one of the kind around.
 func (c *sliceTrees) kindOf(it *timeline.Item, around string) string {
 	s := openUse{category: it.CategoryID, name: it.NameID}
 	if c.use.out.By == KindsOfWork {
@@ -494,7 +496,7 @@ func (c *sliceTrees) kindOf(it *timeline.Item, around string) string {
 	return c.use.out.Kinds[c.use.kindOf(&s)]
 }
 
-// done returns the trees, the busiest thread first.
+// done returns the trees, busiest thread first.
 func (c *sliceTrees) done() []StackTree {
 	trees := []StackTree{}
 	for i := range c.use.out.Threads {

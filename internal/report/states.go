@@ -8,7 +8,7 @@ import (
 // stateID is the index of a state in the stateNames of its thread.
 type stateID uint16
 
-// maxStates bounds the states of a thread that are distinguished; further ones count as other.
+// maxStates bounds the distinguished states of a thread; further ones count as other.
 const maxStates = 1 << 12
 
 // Class is a group of states.
@@ -31,7 +31,7 @@ var classNames = [numClasses]string{
 // String returns the name of the class.
 func (c Class) String() string { return classNames[c] }
 
-// A kind of state is what reports need beyond its class.
+// stateKind is a kind of state, for reports that need more than its class.
 type stateKind uint8
 
 const (
@@ -44,7 +44,8 @@ const (
 	idleState
 )
 
-// knownStates are the names of states in the traces of all formats. States that are not here are other.
+// knownStates maps the names of states in traces of all formats to their kinds. Other states are of the kind
+// otherState.
 var knownStates = map[string]stateKind{
 	timeline.StateScript:        scriptState,
 	timeline.StateInferred:      scriptState,
@@ -65,14 +66,14 @@ var kindClasses = [...]Class{
 	paintState: ClassRendering, gcState: ClassGC, idleState: ClassIdle,
 }
 
-// stateNames are the states of a thread.
+// stateNames holds the states of a thread.
 type stateNames struct {
 	names []string
 	kinds []stateKind
 	ids   map[string]stateID
 }
 
-// id returns the state of a name.
+// id returns the state with a name, which it adds if it is new.
 func (s *stateNames) id(name string) stateID {
 	if id, ok := s.ids[name]; ok {
 		return id
@@ -98,12 +99,12 @@ func (s *stateNames) name(id stateID) string    { return s.names[id] }
 func (s *stateNames) kind(id stateID) stateKind { return s.kinds[id] }
 func (s *stateNames) class(id stateID) Class    { return kindClasses[s.kinds[id]] }
 
-// metaState is a state of which a frame tells; 0: none does. It is an index into metaStates.
+// metaState is a state that a frame represents, as an index into metaStates; 0: none.
 type metaState uint8
 
 var metaStates = [...]string{"", timeline.StateGC, timeline.StateProgram, timeline.StateIdle}
 
-// metaFrames are functions that V8 puts into stacks though they are states.
+// metaFrames maps the pseudo-functions that V8 puts into stacks to the states that they represent.
 var metaFrames = map[string]metaState{
 	"(root)":              0, // the outermost frame of every stack, no state
 	"(garbage collector)": 1,

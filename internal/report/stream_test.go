@@ -11,7 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A stream whose slices overlap is written as tracks below its thread. The reports about a conversion are those about its input.
+// A stream whose slices overlap is written as tracks below its thread. The reports about a conversion are the same as about its
+// input.
 func TestStreamsOfConversions(t *testing.T) {
 	input := []byte(`[
 		{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"stream 7"}},

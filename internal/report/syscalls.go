@@ -9,24 +9,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// SyscallError sums up the runs of a system call that failed with one error, as probes recorded what it returned.
+// SyscallError sums up the runs of a system call that failed with the same error, according to the return values
+// recorded by probes.
 type SyscallError struct {
 	Name  string         `json:"name"`
 	Errno int            `json:"errno"`
-	Error string         `json:"error"` // "ENOENT"; "errno 200" of one that Linux does not have
+	Error string         `json:"error"` // "ENOENT"; "errno 200" for unknown numbers
 	Count int64          `json:"count"`
 	Total timeline.Nanos `json:"total_ns"`
 	First timeline.Nanos `json:"first_ts_ns"`
-	On    ThreadID       `json:"-"` // of the first
+	On    ThreadID       `json:"-"` // thread of the first
 }
 
-// Limits of errors: what Linux returns as one, and how many rows are told apart.
+// Limits: the highest error number of Linux, and the number of distinguished rows.
 const (
 	maxErrno         = 4095
 	maxSyscallErrors = 1 << 12
 )
 
-// errnos are the names of errors on most systems with Linux.
+// errnos maps error numbers to their names on most Linux systems.
 var errnos = map[int]string{
 	1: "EPERM, or −1 for any error", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 6: "ENXIO", 7: "E2BIG", 8: "ENOEXEC", 9: "EBADF", 10: "ECHILD", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 14: "EFAULT",
 	16: "EBUSY", 17: "EEXIST", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR", 21: "EISDIR", 22: "EINVAL", 23: "ENFILE", 24: "EMFILE", 25: "ENOTTY", 26: "ETXTBSY", 27: "EFBIG", 28: "ENOSPC",
@@ -35,7 +36,6 @@ var errnos = map[int]string{
 	110: "ETIMEDOUT", 111: "ECONNREFUSED", 113: "EHOSTUNREACH", 114: "EALREADY", 115: "EINPROGRESS", 125: "ECANCELED", 512: "ERESTARTSYS", 516: "ERESTART_RESTARTBLOCK",
 }
 
-// syscallCollector finds system calls that failed.
 type syscallCollector struct {
 	tl      *timeline.Timeline
 	wanted  *timeline.ArgSelection
@@ -48,7 +48,6 @@ func newSyscallCollector(tl *timeline.Timeline, include func(*timeline.Item) boo
 	return &syscallCollector{tl: tl, include: include, index: map[string]int{}, wanted: tl.SelectArgs(func(name string) bool { return name == "end.ret" })}
 }
 
-// item handles an item of the walk.
 func (c *syscallCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemBegin || string(it.Category) != "syscall" || c.include != nil && !c.include(it) {
 		return nil
@@ -64,7 +63,6 @@ func (c *syscallCollector) item(it *timeline.Item) error {
 	return nil
 }
 
-// add counts a call that failed.
 func (c *syscallCollector) add(it *timeline.Item, errno int) {
 	key := fmt.Sprintf("%d %s", errno, it.Name)
 	i, ok := c.index[key]
@@ -82,7 +80,7 @@ func (c *syscallCollector) add(it *timeline.Item, errno int) {
 	sum(&c.list[i].Total, max(it.Dur, 0))
 }
 
-// done returns the errors, the most frequent first.
+// done returns the errors, most frequent first.
 func (c *syscallCollector) done() []SyscallError {
 	slices.SortStableFunc(c.list, func(a, b SyscallError) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Total, a.Total))
@@ -90,7 +88,7 @@ func (c *syscallCollector) done() []SyscallError {
 	return c.list
 }
 
-// ErrorsTable has the system calls that failed; start is the start of the trace.
+// ErrorsTable returns a table of the failed system calls; start is the start of the trace.
 func (p *AllProbes) ErrorsTable(start timeline.Nanos) *table.Table {
 	return table.New(table.Table{Name: "failed", Title: "System calls that failed", Key: "count", RowNoun: "errors", All: p.ErrorCount}, p.Errors,
 		table.Texts("name", "system call", func(e *SyscallError) string { return e.Name }),

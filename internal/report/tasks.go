@@ -11,19 +11,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Tasks are the long tasks of a trace: times in which a thread did not come back to whatever else waited for it. Times are
-// nanoseconds; points in time are on the trace's clock.
+// Tasks lists the long tasks of a trace: times in which a thread did not return to the other work that waited for it.
+// Times are nanoseconds; points in time are on the trace's clock.
 type Tasks struct {
 	Start    timeline.Nanos `json:"start_ns"` // of the trace
 	End      timeline.Nanos `json:"end_ns"`
-	Min      timeline.Nanos `json:"min_ns"`      // from this length on a task is long
-	Blocking timeline.Nanos `json:"blocking_ns"` // of all long tasks together
+	Min      timeline.Nanos `json:"min_ns"`      // the length from which a task counts as long
+	Blocking timeline.Nanos `json:"blocking_ns"` // total of all long tasks
 	// Uncounted is the number of long tasks that are not in Tasks because there are too many.
 	Uncounted int64 `json:"uncounted"`
 
-	Frames *Frames `json:"frames,omitempty"` // nil: the trace does not know of frames
+	Frames *Frames `json:"frames,omitempty"` // nil: the trace does not record frames
 
-	Tasks []Task `json:"-"` // the longest first
+	Tasks []Task `json:"-"` // longest first
 
 	unnamed []string // see Profiles.Notes
 }
@@ -31,11 +31,11 @@ type Tasks struct {
 // TaskBasis is the source of a task.
 type TaskBasis string
 
-// The bases. A thread has the first of these that it has data for.
+// The bases. A thread uses the first of these for which it has data.
 const (
 	LoopTasks     TaskBasis = "tasks"   // tasks of an event loop, as its program recorded them (timeline.LongTasks)
-	SampledTasks  TaskBasis = "samples" // samples that follow each other, none of them idle or, in Firefox, of category Other
-	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses, in traces without event loops; not system calls that sleep
+	SampledTasks  TaskBasis = "samples" // consecutive samples, none of them idle or, in Firefox, of category Other
+	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses, in traces without event loops; no sleeping system calls
 )
 
 // Task is a long task.
@@ -45,53 +45,55 @@ type Task struct {
 	Name     string         `json:"name,omitempty"` // of its slice
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
-	Blocking timeline.Nanos `json:"blocking_ns"` // what is beyond timeline.LongTaskLength
+	Blocking timeline.Nanos `json:"blocking_ns"` // the time beyond timeline.LongTaskLength
 	// CPU is the CPU time that the thread used; nil if unknown. Duration minus CPU is time spent waiting.
 	CPU *timeline.Nanos `json:"cpu_ns"`
 
-	Contexts []ContextTime `json:"contexts"` // for whom it worked, by type, the most time first
+	Contexts []ContextTime `json:"contexts"` // that it worked for, by type, most time first
 	Work
-	Path  []PathStep `json:"path"`            // from the task inwards, always to the slice that takes longest
-	Split *TaskSplit `json:"split,omitempty"` // nil if nothing is known of what is inside
+	Path  []PathStep `json:"path"`            // from the task inwards, always into the longest slice
+	Split *TaskSplit `json:"split,omitempty"` // nil if nothing inside is known
 }
 
-// PathStep is a slice on the path to what takes longest.
+// PathStep is a slice on the path of the longest slices.
 type PathStep struct {
 	Name     string         `json:"name"`
 	Location string         `json:"location,omitempty"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Self     timeline.Nanos `json:"self_ns"`
 	Parts    int64          `json:"parts"`      // number of slices directly inside
-	Longest  timeline.Nanos `json:"longest_ns"` // of these
+	Longest  timeline.Nanos `json:"longest_ns"` // length of the longest of these
 }
 
 // TaskSplit is a place at which a task could be divided into shorter ones.
 type TaskSplit struct {
 	PathStep
-	// Inside means that the time is in the step itself and not in its parts: that it has to be divided, not its parts
-	// from each other.
+	// Inside means that the time is spent in the step itself and not in its parts: the step must be divided, rather
+	// than its parts separated.
 	Inside bool `json:"inside"`
 }
 
-// TaskOptions choose long tasks. The zero TaskOptions choose all.
+// TaskOptions selects long tasks. The zero value selects all.
 type TaskOptions struct {
-	// Min is the length from which on a task is long; 0: timeline.LongTaskLength.
+	// Min is the length from which a task counts as long; 0: timeline.LongTaskLength.
 	Min timeline.Nanos
-	// Include tells which slices are asked about: a task counts if it is one, or has one inside; nil: all tasks count.
+	// Include reports whether a slice is selected: a task counts if it is selected or contains a selected slice; nil:
+	// all tasks count.
 	Include func(*timeline.Item) bool
-	// Thread reports whether tasks on a thread count; nil: on all.
+	// Thread reports whether tasks on a thread count; nil: all do.
 	Thread func(timeline.TrackID) bool
 }
 
-// Limits of memory.
+// Memory limits.
 const (
-	maxTasks = 1 << 12 // twice that for a time
+	maxTasks = 1 << 12 // temporarily twice that
 	maxPath  = 16      // steps of a path
 )
 
-// CollectTasks goes through a timeline, which is nested, and finds its long tasks: tasks of event loops; on threads without, where
-// samples follow each other without an idle one; and in traces without event loops the outermost slices of other threads. The
-// attribution says for whom the tasks worked; nil: this is left out. It fails only if temporary files cannot be used, or with the error of ctx.
+// CollectTasks finds the long tasks in a nested timeline: tasks of event loops; on threads without an event loop, sequences of
+// samples without an idle one; and, in traces without event loops, the outermost slices of other threads. The attribution
+// determines the contexts that tasks worked for; nil: they are left out. CollectTasks fails only if temporary files cannot be
+// used or ctx is done.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*Tasks, error) {
 	c, err := newTaskCollector(ctx, tl, attributed, opts)
 	if err != nil {
@@ -121,15 +123,14 @@ func (c *taskCollector) done() *Tasks {
 	return &c.out
 }
 
-// taskCollector finds long tasks.
 type taskCollector struct {
 	tl    *timeline.Timeline
 	opts  TaskOptions
-	costs *attribution.Result // nil: it is not known for whom tasks worked
+	costs *attribution.Result // nil: the contexts of tasks are unknown
 	out   Tasks
 	bases []TaskBasis         // by TrackID; "": not a thread, or one without tasks
-	loops []timeline.LongTask // of event loops, in the order of time, those that count
-	left  map[taskPlace]int   // index in loops of those whose slices have not come
+	loops []timeline.LongTask // tasks of event loops that count, in time order
+	left  map[taskPlace]int   // index in loops of the tasks whose slices have not come yet
 
 	profiles *Profiles // nil: no thread was sampled
 	sampled  map[timeline.TrackID]*Thread
@@ -144,10 +145,10 @@ type taskPlace struct {
 // taskBuilder is a long task that has not ended.
 type taskBuilder struct {
 	tally workTally
-	asked bool // it is asked about, see TaskOptions.Include
+	asked bool // it is selected; see TaskOptions.Include
 }
 
-// heaviest is the path from a slice to what takes longest in it.
+// heaviest is the path of the longest slices inside a slice.
 type heaviest struct {
 	path    []PathStep // below the slice
 	parts   int64      // slices directly inside
@@ -174,7 +175,7 @@ func newTaskCollector(ctx context.Context, tl *timeline.Timeline, attributed *at
 			others = append(others, id)
 		}
 	}
-	if !anyLoop { // otherwise nothing waits for threads without
+	if !anyLoop { // otherwise nothing waits for threads without a loop
 		for _, id := range others {
 			c.bases[id] = OutermostWork
 		}
@@ -236,7 +237,6 @@ func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
 	return true
 }
 
-// end handles the end of a slice.
 func (c *taskCollector) end(it *timeline.Item, around, s *openWork) {
 	self, ok := s.selfTime(around)
 	if !ok || s.task == nil {
@@ -281,7 +281,7 @@ func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
 	c.add(t)
 }
 
-// add keeps a task; of too many the longest.
+// add keeps a task; if there are too many, it keeps the longest.
 func (c *taskCollector) add(t Task) {
 	t.Blocking = max(t.Duration-timeline.LongTaskLength, 0)
 	sum(&c.out.Blocking, t.Blocking)
@@ -290,7 +290,7 @@ func (c *taskCollector) add(t Task) {
 	}
 }
 
-// keepLongest sorts the tasks, the longest first, and keeps maxTasks.
+// keepLongest sorts the tasks, longest first, and keeps at most maxTasks.
 func (c *taskCollector) keepLongest() {
 	slices.SortStableFunc(c.out.Tasks, func(a, b Task) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))
@@ -302,8 +302,8 @@ func (c *taskCollector) keepLongest() {
 	}
 }
 
-// splitOf finds the place on a path at which most would be won by a division: it follows what takes longest while
-// that takes most of the time, or is long by itself.
+// splitOf finds the place on a path where dividing the task would help most: it follows the longest slice while that
+// takes most of the time, or is long by itself.
 func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 	if len(path) == 0 || path[0].Parts == 0 {
 		return nil
@@ -316,10 +316,10 @@ func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 	return &TaskSplit{PathStep: step, Inside: step.Self > step.Duration/2}
 }
 
-// Telling returns the name and the place of what says most about a task: the innermost step of its path that takes half of it or more and
-// has a name; otherwise the function or slice with the most self time.
+// Telling returns the name and location of the most informative part of a task: the innermost named step of its path that takes
+// at least half of it; otherwise the function or slice with the most self time.
 func (t *Task) Telling() (name, location string) {
-	tells := func(name string) bool { // that it is a task says nothing
+	tells := func(name string) bool { // the name of the task itself is uninformative
 		return name != "" && name != "(anonymous)" && !strings.HasPrefix(name, "0x") && (t.Basis != LoopTasks || name != t.Name)
 	}
 	for i := range t.Path {
@@ -338,7 +338,7 @@ func (t *Task) Telling() (name, location string) {
 	return cmp.Or(name, t.Name), location
 }
 
-// addSampled adds the busy runs of threads that have no tasks of an event loop.
+// addSampled adds the busy runs of threads without event loop tasks.
 func (c *taskCollector) addSampled(p *Profiles) {
 	c.out.unnamed = p.Notes()
 	c.profiles, c.sampled = p, map[timeline.TrackID]*Thread{}
@@ -360,8 +360,8 @@ func (c *taskCollector) addSampled(p *Profiles) {
 	}
 }
 
-// addMarked adds the tasks of event loops that are not slices of their thread, but marks beside it, as some of Firefox are: what is in
-// them only samples say.
+// addMarked adds the event loop tasks that are not slices of their thread but marks beside it, like some in Firefox: only
+// samples show what they did.
 func (c *taskCollector) addMarked() {
 	for _, l := range c.loops {
 		if _, ok := c.left[taskPlace{l.Thread, l.TS}]; !ok || !c.includes(l.Thread, l.TS, l.Dur) {
@@ -375,7 +375,7 @@ func (c *taskCollector) addMarked() {
 	}
 }
 
-// workOfSamples takes the work of a task from the samples of its thread, if there are any.
+// workOfSamples sets the work of a task from the samples of its thread, if there are any.
 func (c *taskCollector) workOfSamples(task *Task, thread timeline.TrackID, start, length timeline.Nanos) {
 	t := c.sampled[thread]
 	if t == nil {
@@ -390,7 +390,7 @@ func (c *taskCollector) workOfSamples(task *Task, thread timeline.TrackID, start
 	}
 }
 
-// includes reports whether a task counts of which no slices are known.
+// includes reports whether a task without known slices counts.
 func (c *taskCollector) includes(thread timeline.TrackID, start, length timeline.Nanos) bool {
 	if c.opts.Include == nil {
 		return true
@@ -400,9 +400,9 @@ func (c *taskCollector) includes(thread timeline.TrackID, start, length timeline
 	}})
 }
 
-// busyParts returns the parts of a busy run in which the thread is known to work. That is all of it, but not in Firefox, whose
-// samples of threads that wait are of the category Other, like much else, or of the one that the thread has all the time: there
-// a part has script, rendering or a collection.
+// busyParts returns the parts of a busy run in which the thread certainly worked. That is the whole run, except in Firefox,
+// where samples of waiting threads have the category Other, like many others, or the category that the thread always has:
+// there, each part contains script, rendering or a garbage collection.
 func (t *Thread) busyParts(r *run) (parts []run) {
 	if t.Source != sourceFirefox {
 		return []run{*r}
@@ -429,12 +429,12 @@ func (t *Thread) busyParts(r *run) (parts []run) {
 	return parts
 }
 
-// sampledCategories are the kinds of work by the classes of states.
+// sampledCategories maps kinds of states to kinds of work.
 var sampledCategories = map[stateKind]producers.Category{
 	gcState: producers.CategoryGC, styleState: producers.CategoryStyle, layoutState: producers.CategoryLayout,
 }
 
-// sampledTask makes a task of observations that follow each other. Its times are not set.
+// sampledTask makes a task from consecutive observations. It does not set the times of the task.
 func (p *Profiles) sampledTask(t *Thread, r *run) Task {
 	tally := newWorkTally()
 	for _, o := range t.observations[r.first:r.last] {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// collectTasks makes the report on a trace, attributed.
+// collectTasks attributes a trace and makes the report on it.
 func collectTasks(t *testing.T, text string, opts report.TaskOptions) (r *report.Tasks) {
 	t.Helper()
 	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
@@ -25,8 +25,8 @@ func collectTasks(t *testing.T, text string, opts report.TaskOptions) (r *report
 	return r
 }
 
-// chromeTask is a task of Chrome of 100 ms, in a time with tasks. Two functions of 30 ms and 45 ms run in it; the second one
-// forces style and layout, of 5 ms and 10 ms.
+// chromeTask is a Chrome task of 100 ms, in a period with tasks. Two functions run in it for 30 ms and 45 ms; the second one
+// forces 5 ms of style and 10 ms of layout.
 const chromeTask = `{"traceEvents":[
 	{"ph":"X","pid":1,"tid":2,"cat":"base","name":"ThreadController active","ts":0,"dur":300000},
 	{"ph":"X","pid":1,"tid":2,"cat":"toplevel","name":"RunTask","ts":1000,"dur":100000,"tts":500,"tdur":80000},
@@ -84,7 +84,7 @@ func TestTasksOfEventLoops(t *testing.T) {
 	}
 }
 
-// Marks of long tasks beside a thread, as Firefox makes them, are tasks; what is in them, samples say.
+// Firefox marks long tasks beside a thread. They count as tasks, and samples show their work.
 func TestMarkedTasks(t *testing.T) {
 	text, err := os.ReadFile("testdata/firefox-long-task.json")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestMarkedTasks(t *testing.T) {
 	}
 }
 
-// Of very many tasks the longest are kept.
+// If there are very many tasks, the longest are kept.
 func TestTooManyTasks(t *testing.T) {
 	const all, kept = 9000, 4096
 	var b strings.Builder
@@ -115,7 +115,8 @@ func TestTooManyTasks(t *testing.T) {
 	}
 }
 
-// The place to split a task is where what takes longest is no longer most of the time, or in what calls nothing else.
+// The place to split a task is where the longest slice no longer takes most of the time, or a slice that calls nothing
+// else.
 func TestPlaceToSplit(t *testing.T) {
 	r := collectTasks(t, `[
 		{"ph":"X","pid":1,"tid":2,"name":"job","ts":0,"dur":100000},
@@ -151,8 +152,8 @@ func TestWhatIsNoTask(t *testing.T) {
 	}
 }
 
-// Where samples tell when a thread was busy, tasks are busy runs: here 60 ms of a, of which 20 ms are a collection, and 40 ms of b,
-// which are too short.
+// Where samples show when a thread was busy, tasks are busy runs: here 60 ms of a, including a collection of 20 ms, and 40 ms
+// of b, which is too short.
 func TestSampledTasks(t *testing.T) {
 	const profile = `{
 		"resources": ["https://example.org/app.js"], "frames": [{"name": "a", "resourceId": 0, "line": 7, "column": 24}, {"name": "b"}],

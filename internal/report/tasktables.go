@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Report prints long tasks: a table with a row for each, one with what is in them, and details of the first. Limit is the number of tasks;
-// 0: all. Only is the table that is asked for, if it is one.
+// Report renders long tasks: a table with a row for each, tables of their parts and of frames, and details of the first few.
+// Limit is the maximum number of tasks; 0: all. Only is the requested table, if just one is requested.
 func (r *Tasks) Report(limit int, only string) *table.Report {
 	shown := cut(r.Tasks, limit)
 	out := &table.Report{Lines: true, Notes: r.notes(), Head: []table.Record{table.JSON(struct {
@@ -38,7 +38,7 @@ func (r *Tasks) Report(limit int, only string) *table.Report {
 	return out
 }
 
-// noTask is the message for a trace without tasks of a length or longer.
+// noTask returns the message for a trace without tasks of the given length or longer.
 func noTask(length timeline.Nanos) string {
 	return fmt.Sprintf("no task takes %s or longer", table.WholeMillis(length))
 }
@@ -56,13 +56,14 @@ func (r *Tasks) summary() string {
 		table.WholeMillis(r.Min), table.Count(len(threads), "thread"), table.Millis(r.Blocking))
 }
 
-// taskName is the name of a task: for people the name of its most telling part.
+// taskName returns the name of a task; readers see the name of its most informative part.
 func taskName(t *Task) table.Cell {
 	name, _ := t.Telling()
 	return table.Cell{Text: t.Name, Short: table.Elide(cmp.Or(name, "(none)"), nameWidth), Note: producers.RecorderNote(name)}
 }
 
-// Table has a row for each task: when, where, for whom, and what took most of it.
+// Table returns a table with a row for each task: its time, its thread, the context that it worked for, and its longest
+// part.
 func (r *Tasks) Table(shown []Task) *table.Table {
 	return table.New(table.Table{Name: "tasks", Title: "long tasks, the longest first", Key: "dur_ns", RowNoun: "tasks", All: len(r.Tasks)}, shown, columns(
 		[]table.TypedColumn[Task]{
@@ -90,7 +91,7 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 	)...)
 }
 
-// Many prints the tables of many files: what is in long tasks, in how many of them and for how long, and the tasks.
+// Many renders the tables for many files: the parts of long tasks, with their number of tasks and times, and the tasks.
 func (r *Tasks) Many() *table.Report {
 	var parts []manyPart
 	all := timeline.Nanos(0)
@@ -116,7 +117,7 @@ func (r *Tasks) Many() *table.Report {
 	), tasks}}}}
 }
 
-// manyTasksText says in a line how many long tasks many files have.
+// manyTasksText sums up the long tasks of many files in a line.
 func manyTasksText(t *table.Totals) string {
 	if t.Count == 0 && t.Uncounted == 0 {
 		return noTask(timeline.LongTaskLength)
@@ -128,13 +129,13 @@ func manyTasksText(t *table.Totals) string {
 	return text
 }
 
-// manyPart is a part of one of the tasks of many files.
+// manyPart is a part of a task in one of many files.
 type manyPart struct {
 	task *Task
 	*WorkPart
 }
 
-// notes tell what the numbers lack.
+// notes returns notes on what the numbers lack.
 func (r *Tasks) notes() (notes []string) {
 	if r.Uncounted > 0 {
 		notes = append(notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
@@ -149,7 +150,7 @@ type taskPart struct {
 	*WorkPart
 }
 
-// partsTable has a row for each part of each task.
+// partsTable returns a table with a row for each part of each task.
 func partsTable(shown []Task, start timeline.Nanos) *table.Table {
 	var parts []taskPart
 	for i := range shown {
@@ -172,10 +173,10 @@ func partsTable(shown []Task, start timeline.Nanos) *table.Table {
 	)...)
 }
 
-// contextOrder are the types of contexts that say most about a piece of work, the best first.
+// contextOrder lists the most informative types of contexts, best first.
 var contextOrder = []string{"Frame", "Script", "InputEvent", "Tab", "Isolate"}
 
-// mainContext names the context of the best type.
+// mainContext returns the name of the context with the best type.
 func mainContext(list []ContextTime) string {
 	for _, typ := range contextOrder {
 		for i := range list {
@@ -190,7 +191,7 @@ func mainContext(list []ContextTime) string {
 	return ""
 }
 
-// taskDetails shows in lines what a task did and what can be split.
+// taskDetails describes in lines what a task did and where it could be split.
 func taskDetails(r *Tasks, t *Task, n int) table.Detail {
 	title := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, table.Millis(t.Duration), table.MomentText(t.Start-r.Start), placeCell(&t.ThreadID).Short,
 		table.Elide(t.ProcessTitle(), MaxName))
@@ -208,7 +209,7 @@ func taskDetails(r *Tasks, t *Task, n int) table.Detail {
 	return out
 }
 
-// partLines describe the first parts in a line each, with the self time in so many columns.
+// partLines describes each of the first parts in a line, with the self time padded to width columns.
 func partLines(parts []WorkPart, width int) (lines []string) {
 	for i := range parts[:min(len(parts), 5)] {
 		lines = append(lines, fmt.Sprintf("%*s ms  %s", width, table.Millis(parts[i].Self), partLine(&parts[i])))
@@ -231,7 +232,7 @@ func partLine(p *WorkPart) string {
 	return text
 }
 
-// contextLines names the context of each type with most of the time, and its share.
+// contextLines names, for each type, the context with the most time and its share.
 func contextLines(list []ContextTime, all timeline.Nanos) (lines []string) {
 	for i := range list {
 		if i > 0 && list[i-1].Type == list[i].Type {
@@ -248,7 +249,7 @@ func contextLines(list []ContextTime, all timeline.Nanos) (lines []string) {
 func workText(w *Work) string {
 	var parts []string
 	for _, c := range w.ByCategory {
-		if c.Time >= 1000*100 { // 0.1 ms: what is less does not show
+		if c.Time >= 1000*100 { // 0.1 ms: less would not be visible
 			parts = append(parts, c.Category+" "+table.Millis(c.Time)+" ms")
 		}
 	}
@@ -259,10 +260,10 @@ func workText(w *Work) string {
 	return text
 }
 
-// maxWay is the number of steps of a path that are shown.
+// maxWay is the maximum number of path steps shown.
 const maxWay = 6
 
-// pathText shows the path to what takes longest, without steps that merely call the next one.
+// pathText shows the path of the longest slices, without steps that merely call the next one.
 func pathText(path []PathStep) string {
 	var parts []string
 	for i := range path {

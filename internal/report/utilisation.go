@@ -16,12 +16,12 @@ import (
 type Utilisation struct {
 	Start timeline.Nanos `json:"start_ns"` // of the first slice, or busy sample, on a thread
 	End   timeline.Nanos `json:"end_ns"`   // of the last
-	Step  timeline.Nanos `json:"step_ns"`  // the time is divided in steps of this length, the last of which may end after End
-	// Kinds are the kinds of work: as in attribution.md, or by By.
+	Step  timeline.Nanos `json:"step_ns"`  // the time is divided into steps of this length; the last may end after End
+	// Kinds lists the kinds of work, as in attribution.md or according to By.
 	Kinds   []string    `json:"kinds"`
 	By      KindBasis   `json:"by"`
-	Threads []ThreadUse `json:"threads"`      // the busiest first, at most maxUsedThreads
-	More    int         `json:"more_threads"` // that were busy and are not among them
+	Threads []ThreadUse `json:"threads"`      // busiest first, at most maxUsedThreads
+	More    int         `json:"more_threads"` // busy threads that are not in Threads
 }
 
 // KindBasis is the meaning of the kinds of a Utilisation.
@@ -29,14 +29,14 @@ type KindBasis string
 
 // The bases.
 const (
-	KindsOfWork    KindBasis = "work"     // script, layout, …: what weft knows
-	KindsOfInput   KindBasis = "category" // the largest categories of the input, where weft knows next to nothing of the work
-	KindsByName    KindBasis = "name"     // the largest names of slices, where there are no categories either
-	otherKind                = "other"    // what is in no other kind
+	KindsOfWork    KindBasis = "work"     // script, layout, …: kinds that weft knows
+	KindsOfInput   KindBasis = "category" // the top categories of the input, where weft knows almost none of the work
+	KindsByName    KindBasis = "name"     // the slice names with the most time, where categories are missing too
+	otherKind                = "other"    // everything else
 	withoutKind              = "(none)"   // no category, or no name
 	maxKinds                 = 8          // of KindsOfInput and KindsByName, without otherKind
 	maxUsedThreads           = 12
-	smallUse                 = 1000 // threads that work for less than this part of the time are not shown
+	smallUse                 = 1000 // threads busy for less than the time divided by this are not shown
 	useSteps                 = 240
 )
 
@@ -44,33 +44,33 @@ const (
 type ThreadUse struct {
 	ThreadID
 	Shows   string         `json:"shows,omitempty"`   // the url of the page or worker that it runs
-	Sampled bool           `json:"sampled,omitempty"` // known by samples, not by slices
+	Sampled bool           `json:"sampled,omitempty"` // known from samples, not from slices
 	Busy    timeline.Nanos `json:"busy_ns"`
-	// CPU is the CPU time of the outermost slices that tell it, which took CPUOf; nil if none does.
+	// CPU is the CPU time of the outermost slices that record it, which took CPUOf; nil if none does.
 	CPU   *timeline.Nanos `json:"cpu_ns,omitempty"`
 	CPUOf timeline.Nanos  `json:"cpu_of_ns,omitempty"`
-	// ByKind are the times of Utilisation.Kinds, and Steps the same of each step.
+	// ByKind holds the times of Utilisation.Kinds; Steps holds the same for each step.
 	ByKind []timeline.Nanos   `json:"by_kind_ns"`
 	Steps  [][]timeline.Nanos `json:"steps_ns"` // by kind, then by step
 
 	track timeline.TrackID
 }
 
-// openUse is the kind as which the time of a slice counts while it is the innermost one.
+// openUse determines the kind that the time of a slice counts as while it is the innermost one.
 type openUse struct {
 	work     producers.Category
 	category timeline.CategoryID
 	name     timeline.NameID
 }
 
-// useCollector determines how busy threads were, in two walks: the first tells which threads to show and from when to when, the
-// second divides their time in steps.
+// useCollector determines how busy threads were, in two walks: the first determines which threads to show for which period, and
+// the second divides their time into steps.
 type useCollector struct {
 	busyThreads[openUse]
 	reader *workReader
-	probes bool // there may be slices of probes
+	probes bool // there may be probe slices
 	err    error
-	rows   []*ThreadUse // by TrackID: of the threads that are shown and not known by samples
+	rows   []*ThreadUse // by TrackID: of the threads that are shown and known from slices
 	chart  *chartCollector
 	out    Utilisation
 
@@ -98,7 +98,7 @@ func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[busySl
 	return s
 }
 
-// workOf returns what kind of work a slice is by itself.
+// workOf returns the kind of work of a slice by itself.
 func (c *useCollector) workOf(it *timeline.Item) producers.Category {
 	if timeline.IsCall(it.Category) || string(it.Category) == "js" {
 		return producers.CategoryScript
@@ -112,7 +112,7 @@ func (c *useCollector) workOf(it *timeline.Item) producers.Category {
 	return attribution.CategoryOfProbe(c.tl, it.Args)
 }
 
-// find is the first walk.
+// find handles an item of the first walk.
 func (c *useCollector) find(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) error {
 	c.item(it, open, c.begin, func(t *busyThread[openUse], _ timeline.TrackID, s *openUse, from, to timeline.Nanos) {
 		t.add(from, to)
@@ -123,8 +123,8 @@ func (c *useCollector) find(it *timeline.Item, open *timeline.OpenSlices[busySli
 	return c.err
 }
 
-// choose prepares the second walk: what is shown from when to when. Threads with samples and without tasks of an event loop are known
-// by their samples.
+// choose prepares the second walk: it determines which threads are shown for which period. Threads with samples but no event
+// loop tasks are shown by their samples.
 func (c *useCollector) choose(profiles *Profiles) {
 	sampled := map[timeline.TrackID]*Thread{}
 	for _, t := range profiles.Threads {
@@ -183,7 +183,8 @@ func (c *useCollector) choose(profiles *Profiles) {
 	}
 }
 
-// chooseKinds finds the kinds of work that are distinguished: those that weft knows, unless it knows less than a twentieth of the time.
+// chooseKinds determines which kinds of work are distinguished: those that weft knows, unless they cover less than a twentieth
+// of the time.
 func (c *useCollector) chooseKinds(sampled map[timeline.TrackID]*Thread) {
 	known, all := timeline.Nanos(0), timeline.Nanos(0)
 	for k, t := range c.work {
@@ -221,7 +222,7 @@ func (c *useCollector) chooseKinds(sampled map[timeline.TrackID]*Thread) {
 	}
 }
 
-// kind returns the index of a kind in Utilisation.Kinds.
+// kind returns the index of a kind in Utilisation.Kinds; it adds new kinds.
 func (c *useCollector) kind(name string) int {
 	if i := slices.Index(c.out.Kinds, name); i >= 0 {
 		return i
@@ -230,7 +231,7 @@ func (c *useCollector) kind(name string) int {
 	return len(c.out.Kinds) - 1
 }
 
-// largest returns the kinds of the ids that took most time, -1 for the others.
+// largest returns the kinds of the limit ids that took the most time, and -1 for the others.
 func (c *useCollector) largest(times []timeline.Nanos, name func(int) string, limit int) []int {
 	ids, kinds := []int{}, make([]int, len(times))
 	for id, t := range times {
@@ -250,13 +251,13 @@ func (c *useCollector) largest(times []timeline.Nanos, name func(int) string, li
 	return kinds
 }
 
-// sampledKinds are the kinds of work by the kinds of states.
+// sampledKinds maps kinds of states to kinds of work.
 var sampledKinds = [...]string{
 	scriptState: producers.CategoryScript.String(), styleState: producers.CategoryStyle.String(), layoutState: producers.CategoryLayout.String(),
 	paintState: producers.CategoryPaint.String(), gcState: producers.CategoryGC.String(), idleState: "",
 }
 
-// addSamples divides the busy time of a sampled thread in steps.
+// addSamples divides the busy time of a sampled thread into steps.
 func (c *useCollector) addSamples(row *ThreadUse, t *Thread) {
 	for o := range t.within(t.busy()) {
 		kind := c.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind))
@@ -264,7 +265,7 @@ func (c *useCollector) addSamples(row *ThreadUse, t *Thread) {
 	}
 }
 
-// divide is the second walk.
+// divide handles an item of the second walk.
 func (c *useCollector) divide(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) error {
 	c.item(it, open, c.begin, func(_ *busyThread[openUse], thread timeline.TrackID, s *openUse, from, to timeline.Nanos) {
 		if row := c.rows[thread]; row != nil {
@@ -288,7 +289,7 @@ func (c *useCollector) kindOf(s *openUse) int {
 	return c.kinds[2][s.name]
 }
 
-// addTime adds a time of a kind of work to the steps in which it is.
+// addTime adds time of one kind of work to the steps that it overlaps.
 func (c *useCollector) addTime(row *ThreadUse, kind int, from, to timeline.Nanos) {
 	sum(&row.ByKind[kind], to-from)
 	for from < to {

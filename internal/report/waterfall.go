@@ -8,20 +8,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Waterfall has spans of OpenTelemetry and requests of HTTP archives one by one: of those that failed or took longest. Times are
-// nanoseconds, points in time on the trace's clock.
+// Waterfall lists single OpenTelemetry spans and HTTP archive requests: the ones that failed or took longest. Times are
+// nanoseconds; points in time are on the trace's clock.
 type Waterfall struct {
 	Start, End timeline.Nanos // of its spans
 	Spans      []WaterfallSpan
-	More       int64 // spans that are not in it
-	Traces     int   // of which the spans are; requests of an archive count as one
+	More       int64 // number of spans left out
+	Traces     int   // number of traces with these spans; archive requests count as one trace
 }
 
-// WaterfallSpan is a span or request. Each comes after the one that it is a child of, children by start.
+// WaterfallSpan is a span or request. Each comes after its parent; children are sorted by start.
 type WaterfallSpan struct {
 	Start, Duration timeline.Nanos // a span that never ends has no Duration
 	Name            string
-	Service         string // of a request its host
+	Service         string // for a request, its host
 	Request         bool
 	Failed          bool
 	Message         string // why it failed
@@ -35,7 +35,7 @@ type SpanPhase struct {
 	Start, Duration timeline.Nanos
 }
 
-// Around returns the index of the shortest span in which something happened; −1: it is in none.
+// Around returns the index of the shortest span that contains a stretch of time; −1: none does.
 func (w *Waterfall) Around(start, length timeline.Nanos) int {
 	found := -1
 	for i := range w.Spans {
@@ -47,7 +47,7 @@ func (w *Waterfall) Around(start, length timeline.Nanos) int {
 	return found
 }
 
-// Limits of memory.
+// Memory limits.
 const (
 	maxWaterfall = 200 // spans
 	maxPhases    = 16  // of a request
@@ -61,15 +61,15 @@ type waterfallCollector struct {
 	out    Waterfall
 }
 
-// waterfallTrace is a trace, or a request of an archive.
+// waterfallTrace is a trace, or all requests together.
 type waterfallTrace struct {
 	key    string
-	seen   int64 // number of the trace
-	rooted bool  // its outermost span is there
+	seen   int64 // sequence number of the trace
+	rooted bool  // its outermost span is present
 	failed bool
 	length timeline.Nanos // of the longest span
 	spans  []*waterfallSpan
-	least  timeline.Nanos // of a trace that is too large: shorter spans are left out, unless they failed
+	least  timeline.Nanos // in a trace that is too large: shorter spans are left out unless they failed
 }
 
 type waterfallSpan struct {
@@ -82,7 +82,7 @@ func newWaterfallCollector(limit int) *waterfallCollector {
 	return &waterfallCollector{limit: limit, traces: map[string]*waterfallTrace{}}
 }
 
-// span handles the start of a span. A request of an archive is called as its slice.
+// span handles the start of a span. An archive request gets the name of its slice.
 func (c *waterfallCollector) span(f *spanFacts, it *timeline.Item) *waterfallSpan {
 	s := &waterfallSpan{
 		WaterfallSpan: WaterfallSpan{Start: f.start, Duration: f.length, Name: f.operationName, Service: f.service, Request: f.url != "", Failed: f.failed, Message: f.message},
@@ -103,7 +103,7 @@ func (s *waterfallSpan) addPhase(it *timeline.Item) {
 	}
 }
 
-// add keeps a span, and leaves out what matters least if there are too many.
+// add keeps a span, and leaves out the least important ones if there are too many.
 func (c *waterfallCollector) add(key string, s *waterfallSpan) {
 	t := c.traces[key]
 	if t == nil {
@@ -121,7 +121,7 @@ func (c *waterfallCollector) add(key string, s *waterfallSpan) {
 	}
 }
 
-// leaveOut leaves out the trace that matters least, or of a single one the shorter spans.
+// leaveOut leaves out the least important trace or, if there is only one, its shorter spans.
 func (c *waterfallCollector) leaveOut() {
 	var least *waterfallTrace
 	for _, t := range c.traces {
@@ -139,7 +139,7 @@ func (c *waterfallCollector) leaveOut() {
 			lengths[i] = s.Duration
 		}
 		slices.Sort(lengths)
-		least.least = max(least.least+1, lengths[len(lengths)/8]) // at once for many
+		least.least = max(least.least+1, lengths[len(lengths)/8]) // leaves out many at once
 		least.spans = slices.DeleteFunc(least.spans, func(s *waterfallSpan) bool { return s.Duration < least.least && !s.Failed })
 		if len(least.spans) == before { // all failed, or took equally long
 			least.spans = least.spans[:c.limit]
@@ -149,7 +149,7 @@ func (c *waterfallCollector) leaveOut() {
 	c.out.More += int64(before - len(least.spans))
 }
 
-// compareTraces compares by how much traces matter.
+// compareTraces compares traces by importance.
 func compareTraces(a, b *waterfallTrace) int {
 	rank := func(t *waterfallTrace) int {
 		switch {
@@ -163,7 +163,7 @@ func compareTraces(a, b *waterfallTrace) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.length, b.length), cmp.Compare(b.seen, a.seen))
 }
 
-// done returns the waterfall; nil if nothing is in it.
+// done returns the waterfall; nil if it is empty.
 func (c *waterfallCollector) done() *Waterfall {
 	if c.kept == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (c *waterfallCollector) done() *Waterfall {
 	return &c.out
 }
 
-// nest gives spans to their parents and returns the others. A parent that comes after its child, as clocks that differ have it, counts too.
+// nest adds spans to their parents and returns the others. A parent may come after its child, because clocks differ.
 func (t *waterfallTrace) nest() (tops []*waterfallSpan) {
 	byID := map[spanID]*waterfallSpan{}
 	for _, s := range t.spans {
@@ -196,7 +196,7 @@ func (t *waterfallTrace) nest() (tops []*waterfallSpan) {
 	return tops
 }
 
-// below reports whether a span is, by the parents of spans, another one or below it; also if they go in a circle.
+// below reports whether a span is top or one of its descendants. It also returns true if the parents form a cycle.
 func (s *waterfallSpan) below(top *waterfallSpan, byID map[spanID]*waterfallSpan) bool {
 	for range len(byID) {
 		if s == top {

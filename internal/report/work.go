@@ -13,15 +13,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Work is the work of some slices, by kind and by function or name. All times are self times: a
-// slice without those directly inside it.
+// Work sums up the work of some slices, by kind and by function or name. All times are self times: the time of a slice
+// without the slices directly inside it.
 type Work struct {
 	Self       timeline.Nanos `json:"self_ns"`
-	ByCategory []CategoryTime `json:"by_category"` // the most time first
-	// Forced is the time of style and layout for which script waited, in ForcedCount slices. It is part of their categories.
+	ByCategory []CategoryTime `json:"by_category"` // most time first
+	// Forced is the style and layout time that script waited for, in ForcedCount slices. It is included in those categories.
 	Forced      timeline.Nanos `json:"forced_ns"`
 	ForcedCount int64          `json:"forced_count"`
-	Parts       []WorkPart     `json:"parts"` // functions and other slices, the most self time first, at most MaxParts
+	Parts       []WorkPart     `json:"parts"` // functions and other slices, most self time first, at most MaxParts
 	PartCount   int            `json:"part_count"`
 }
 
@@ -31,20 +31,20 @@ type CategoryTime struct {
 	Time     timeline.Nanos `json:"self_ns"`
 }
 
-// WorkPart is a function, or a slice of another name, that took part in some work.
+// WorkPart is a function, or the other slices of one name, within some work.
 type WorkPart struct {
 	Name     string         `json:"name"`
 	Location string         `json:"location,omitempty"` // url:line:column, as far as known
 	Category string         `json:"category,omitempty"`
-	Count    int64          `json:"count"` // slices; of functions that are known by samples, samples
+	Count    int64          `json:"count"` // slices; for functions known from samples, samples
 	Self     timeline.Nanos `json:"self_ns"`
-	Longest  timeline.Nanos `json:"longest_ns"` // the most self time of one slice; in an Interaction, at a stretch
+	Longest  timeline.Nanos `json:"longest_ns"` // longest self time of one slice; in an Interaction, of one stretch
 }
 
-// MaxParts is the number of parts that a Work names.
+// MaxParts is the maximum number of parts in a Work.
 const MaxParts = 20
 
-// ContextTime is a context for which something was done, and for how long.
+// ContextTime is a context that work was done for, with the time.
 type ContextTime struct {
 	Type string         `json:"type"` // "Frame", "Script", "InputEvent", …
 	ID   string         `json:"id"`
@@ -52,20 +52,19 @@ type ContextTime struct {
 	Time timeline.Nanos `json:"self_ns"`
 }
 
-// Limits of memory for one piece of work.
+// Memory limits for one piece of work.
 const (
 	maxWorkParts = 1 << 12
 	maxWorkSets  = 1 << 10
 )
 
-// partKey is what slices have in common that are one WorkPart.
+// partKey identifies the slices that form one WorkPart.
 type partKey struct {
 	name     string
 	location string
 	category producers.Category
 }
 
-// workTally sums work.
 type workTally struct {
 	self        timeline.Nanos
 	categories  [producers.CategoryCount]timeline.Nanos
@@ -104,7 +103,7 @@ func (w *workTally) add(key partKey, self timeline.Nanos, count int64, forced bo
 	p.Longest = max(p.Longest, self)
 }
 
-// addSet records for whom a slice worked.
+// addSet records the contexts that a slice worked for.
 func (w *workTally) addSet(set attribution.SetID, self timeline.Nanos) {
 	if _, known := w.sets[set]; known || len(w.sets) < maxWorkSets {
 		t := w.sets[set]
@@ -113,7 +112,6 @@ func (w *workTally) addSet(set attribution.SetID, self timeline.Nanos) {
 	}
 }
 
-// work returns the sum.
 func (w *workTally) work() Work {
 	out := Work{Self: w.self, Forced: w.forced, ForcedCount: w.forcedCount, PartCount: len(w.parts), ByCategory: []CategoryTime{}, Parts: []WorkPart{}}
 	for c, t := range w.categories {
@@ -133,7 +131,7 @@ func (w *workTally) work() Work {
 	return out
 }
 
-// joinOther makes one category of those that are called so, and sorts all by time.
+// joinOther merges categories with the same name, such as other, and sorts all by time.
 func joinOther(list []CategoryTime) []CategoryTime {
 	out := []CategoryTime{}
 	for _, c := range list {
@@ -149,7 +147,7 @@ func joinOther(list []CategoryTime) []CategoryTime {
 	return out
 }
 
-// contexts returns for whom the work was done: of each type the contexts with their times, the most first.
+// contexts returns the contexts that the work was done for, by type, with their times, most time first.
 func (w *workTally) contexts(r *attribution.Result) []ContextTime {
 	times := map[ContextTime]timeline.Nanos{}
 	for set, t := range w.sets {
@@ -175,7 +173,6 @@ func (w *workTally) contexts(r *attribution.Result) []ContextTime {
 	return out
 }
 
-// namedContext names a context.
 func namedContext(r *attribution.Result, m *attribution.Member) ContextTime {
 	return ContextTime{
 		Type: r.Contexts.Types[m.Type], ID: r.Contexts.Nodes[m.Node].Identity.String(), Name: r.Contexts.LabelOf(m.Node, m.Snapshot),
@@ -186,35 +183,36 @@ func namedContext(r *attribution.Result, m *attribution.Member) ContextTime {
 type openWork struct {
 	ts, dur  timeline.Nanos
 	inside   timeline.Nanos // time of slices directly inside
-	timed    bool           // the input has an end for it
+	timed    bool           // the input records its end
 	category producers.Category
 	script   bool // it, or a slice around it, runs script
-	call     bool // it is a call made of samples
-	forced   bool // style or layout for which script waits
+	call     bool // it is a call made from samples
+	forced   bool // style or layout that script waits for
 	set      attribution.SetID
 	cpu      timeline.CPUTime
-	key      partKey // if it was asked for
+	key      partKey // if requested
 	task     *taskBuilder
 	isTask   bool // it is the task itself
 	below    heaviest
-	input    bool // it may have to do with an input in detail
+	input    bool // it may matter for a detailed input
 }
 
-// threadWork goes through the slices of threads for those who ask what they do and for whom, so that this is found out once.
+// threadWork walks the slices of threads for collectors that need their work and contexts, so that these are determined only
+// once.
 type threadWork struct {
 	tl     *timeline.Timeline
 	reader *workReader
-	tasks  *taskCollector  // nil: long tasks are not asked for
-	inputs *inputCollector // nil: what ran for inputs is not asked for
+	tasks  *taskCollector  // nil: long tasks are not requested
+	inputs *inputCollector // nil: the work for inputs is not requested
 }
 
-// walk goes through the slices.
+// walk walks the slices of all threads.
 func (w *threadWork) walk(ctx context.Context) error {
 	threads := func(id timeline.TrackID) bool { return w.tl.TrackKind(id) == timeline.ThreadTrack }
 	return w.tl.WalkSlices(ctx, threads, timeline.Nested(w.tl, w.item))
 }
 
-// item handles an item of a walk; open are the slices around it.
+// item handles an item of a walk; open holds the slices around it.
 func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
 	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || w.tl.TrackKind(it.Track) != timeline.ThreadTrack {
 		return nil
@@ -236,7 +234,7 @@ func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]
 	return nil
 }
 
-// begin handles the start of a slice inside another one, or nil.
+// begin handles the start of the slice s; around is the slice around it, or nil.
 func (w *threadWork) begin(it *timeline.Item, around, s *openWork) (err error) {
 	if err := w.reader.begin(it, around, s); err != nil {
 		return err
@@ -249,17 +247,17 @@ func (w *threadWork) begin(it *timeline.Item, around, s *openWork) (err error) {
 	return err
 }
 
-// workReader tells what the slices of a walk do and for whom.
+// workReader determines the work and the contexts of the slices in a walk.
 type workReader struct {
 	tl         *timeline.Timeline
 	args       *timeline.ArgSelection
-	attributed *attribution.Result // nil: nothing is known of contexts
+	attributed *attribution.Result // nil: contexts are unknown
 	cursor     *extsort.Cursor[attribution.EventSet]
 	ahead      attribution.EventSet
 	have       bool
 	categories []producers.Category // by NameID
-	kinds      []sliceKind          // by NameID; unknownSlice: neither is known yet
-	producers  []producers.Category // by CategoryID: what kind of work the category of the producer says
+	kinds      []sliceKind          // by NameID; unknownSlice: neither has been looked up yet
+	producers  []producers.Category // by CategoryID: the kind of work according to the category of the producer
 }
 
 func newWorkReader(tl *timeline.Timeline, attributed *attribution.Result) *workReader {
@@ -284,7 +282,7 @@ func newWorkReader(tl *timeline.Timeline, attributed *attribution.Result) *workR
 	return r
 }
 
-// setOf returns the contexts of a slice. Ordinals have to be asked for in their order.
+// setOf returns the contexts of a slice. Calls must pass ordinals in ascending order.
 func (r *workReader) setOf(ordinal uint64) (attribution.SetID, error) {
 	for r.cursor != nil {
 		if !r.have {
@@ -306,7 +304,7 @@ func (r *workReader) setOf(ordinal uint64) (attribution.SetID, error) {
 	return 0, nil
 }
 
-// begin says in s, which is zero, what a slice does that starts inside another one, or nil.
+// begin fills in s, which is zero, for a slice that starts; around is the slice around it, or nil.
 func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	s.ts, s.dur, s.timed, s.cpu = it.TS, it.Dur, hasEnd(&it.Head), it.ThreadTime
 	if around != nil {
@@ -328,8 +326,8 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	return err
 }
 
-// producerCategory returns the kind of work of a category of Firefox, "DOM,DOMEvent": by the type of the marker, otherwise by
-// the first part. Its markers may be called by a label.
+// producerCategory returns the kind of work of a Firefox category such as "DOM,DOMEvent": according to the type of the
+// marker, otherwise to the first part. The name of the marker may be just a label.
 func producerCategory(category []byte) producers.Category {
 	main, typ, ok := strings.Cut(string(category), ",")
 	if !ok {
@@ -338,7 +336,7 @@ func producerCategory(category []byte) producers.Category {
 	return cmp.Or(producers.CategoryOf(typ), producers.CategoryOf(main))
 }
 
-// nameOf returns what the name of a slice says, and its category.
+// nameOf returns the kind and category of a slice according to its name.
 func (r *workReader) nameOf(it *timeline.Head, name []byte) (kind sliceKind, category producers.Category) {
 	if it.NameID == 0 {
 		kind, category = kindOfSlice(name), producers.CategoryOf(string(name))
@@ -351,7 +349,8 @@ func (r *workReader) nameOf(it *timeline.Head, name []byte) (kind sliceKind, cat
 	return kind, cmp.Or(category, r.producers[it.CategoryID])
 }
 
-// selfTime takes the time of a slice that ends from the one around it, and returns its self time; false if it has none.
+// selfTime subtracts the time of a slice that ends from the slice around it, and returns its own self time; false if it
+// has none.
 func (s *openWork) selfTime(around *openWork) (self timeline.Nanos, ok bool) {
 	inside := s.inside
 	if s.timed {
@@ -363,7 +362,7 @@ func (s *openWork) selfTime(around *openWork) (self timeline.Nanos, ok bool) {
 	return s.dur - s.inside, s.timed
 }
 
-// keyOf returns what a slice is called, and where its code is.
+// keyOf returns the name and category of a slice, and the location of its code.
 func (r *workReader) keyOf(it *timeline.Item, s *openWork) (partKey, error) {
 	if err := it.ReadArgs(); err != nil {
 		return partKey{}, err
@@ -371,7 +370,7 @@ func (r *workReader) keyOf(it *timeline.Item, s *openWork) (partKey, error) {
 	key := partKey{name: string(it.Name), category: s.category}
 	var f Frame
 	typ := r.frameOf(r.args.List(it.Args), &f)
-	if _, own, _ := bytes.Cut(it.Category, []byte{','}); typ != "" && !s.call && string(own) != typ { // Firefox's is the marker's
+	if _, own, _ := bytes.Cut(it.Category, []byte{','}); typ != "" && !s.call && string(own) != typ { // Firefox: marker type
 		key.name += " " + typ
 	}
 	if f.Function != "" && !s.call {
@@ -381,7 +380,8 @@ func (r *workReader) keyOf(it *timeline.Item, s *openWork) (partKey, error) {
 	return key, nil
 }
 
-// frameOf reads where code is from the arguments of a slice, and the type of the event that it dispatches.
+// frameOf reads from the arguments of a slice the location of its code, and returns the type of the event that it
+// dispatches.
 func (r *workReader) frameOf(args func(func(timeline.Arg) bool), f *Frame) (typ string) {
 	for arg := range args {
 		switch key := string(arg.Key); {

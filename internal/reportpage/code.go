@@ -38,7 +38,7 @@ type treeData struct {
 
 func (d *pageData) used() bool { return len(d.Trees) > 0 || d.Chart != nil }
 
-// json returns the data as JSON that is safe within a script: encoding/json writes <, > and & as escapes.
+// json returns the data as JSON that is safe inside a script: encoding/json escapes <, > and &.
 func (d *pageData) json() string {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	return len(boxes)
 }
 
-// rowsInView returns the number of rows from the top that hold 99 percent of the time.
+// rowsInView returns the number of rows from the top that contain 99 percent of the time.
 func rowsInView(boxes []box, rows int) int {
 	itself, all := make([]timeline.Nanos, rows), timeline.Nanos(0)
 	for _, b := range boxes {
@@ -191,7 +191,7 @@ func (p *page) flameBoxes(boxes []box, classes map[string]string, total timeline
 	}
 }
 
-// cut shortens a text to a number of characters.
+// cut shortens a text to at most n characters.
 func cut(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {
 		return string(runes[:n-1]) + "…"

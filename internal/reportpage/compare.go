@@ -33,7 +33,6 @@ func WriteComparison(w io.Writer, c *Comparison) error {
 	return err
 }
 
-// comparisonPage writes the page of a comparison.
 type comparisonPage struct {
 	document
 	*Comparison
@@ -81,7 +80,6 @@ func (p *comparisonPage) recordings(list []compare.Recording) string {
 	return text
 }
 
-// undecidedNote explains undecided rows.
 func undecidedNote(r *compare.Result) string {
 	if r.Few {
 		return "too few recordings to tell"
@@ -107,12 +105,12 @@ func (p *comparisonPage) verdict() markup {
 		table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]), table.Count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
 }
 
-// rows returns the rows that a condition selects.
+// rows returns the rows for which counts is true.
 func (p *comparisonPage) rows(counts func(*compare.Row) bool) []compare.Row {
 	return slices.DeleteFunc(slices.Clone(p.Result.Rows), func(row compare.Row) bool { return !counts(&row) })
 }
 
-// changes writes rows as a table. Bars to the left are for faster rows, bars to the right for slower ones.
+// changes writes rows as a table. Bars extend to the left for faster rows and to the right for slower ones.
 func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	if len(rows) == 0 {
 		return
@@ -134,7 +132,7 @@ func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	})
 }
 
-// changeBar draws a change: to the right of the middle if it is slower.
+// changeBar draws a change: to the right of the middle if the row is slower, otherwise to the left.
 func changeBar(change, most timeline.Nanos) markup {
 	var w writer
 	w.p("<svg class=bar viewBox=\"0 0 1000 10\" preserveAspectRatio=none aria-hidden=true><rect class=ground width=1000 height=10 />")
@@ -148,7 +146,7 @@ func changeBar(change, most timeline.Nanos) markup {
 	return markup(w.String())
 }
 
-// maxDots bounds the recordings of a side that a row shows.
+// maxDots bounds the recordings of each side that a row shows.
 const maxDots = 50
 
 // strip draws the value of each recording: base above new.

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// costNames are the plural names of types of contexts.
+// costNames maps types of contexts to plural names.
 var costNames = map[string]string{
 	"Page": "pages", "Script": "scripts", "Entity": "entities", "Tab": "tabs", "Thread": "threads", "Process": "processes", "Frame": "frames",
 	"InputEvent": "input events", "Isolate": "isolates", "GraphicsFrame": "graphics frames", "Request": "requests",
@@ -23,7 +23,7 @@ func costName(typ string) string {
 	return "contexts of type " + typ
 }
 
-// costQuestion is the question that the tables of costs answer.
+// costQuestion returns the question that the cost tables answer.
 func (p *page) costQuestion() string {
 	var names []string
 	for _, t := range p.all.Costs {
@@ -39,7 +39,8 @@ func (p *page) costQuestion() string {
 	}
 }
 
-// busyTracks returns the word for what was busy: threads, or tracks if the trace has no threads, such as one of spans.
+// busyTracks returns the word for the busy tracks: threads, or tracks if the trace has no threads, like traces of
+// spans.
 func (p *page) busyTracks(threads, tracks string) string {
 	if p.all.Counts.Threads == 0 {
 		return tracks
@@ -47,12 +48,11 @@ func (p *page) busyTracks(threads, tracks string) string {
 	return threads
 }
 
-// costsOfThreads reports whether there are only costs of threads, which the table of busy times has too.
+// costsOfThreads reports whether there are only costs of threads, which the table of busy times also shows.
 func (p *page) costsOfThreads() bool {
 	return len(p.all.Costs) == 1 && strings.HasPrefix(p.all.Costs[0].Type, costtables.TypeThread)
 }
 
-// costs writes the tables of costs.
 func (p *page) costs() {
 	busy := p.all.Costs[0].Busy
 	all := [len(costtables.ByCategory{})]timeline.Nanos{}
@@ -70,7 +70,7 @@ func (p *page) costs() {
 	}
 }
 
-// categoryParts sums times of categories by family.
+// categoryParts sums the times of categories by family.
 func categoryParts(times []timeline.Nanos) []part {
 	classes, names := []string{}, []string{}
 	for k := range times {
@@ -80,7 +80,7 @@ func categoryParts(times []timeline.Nanos) []part {
 	return byClass(classes, names, times)
 }
 
-// costTable writes the table of a type.
+// costTable writes the cost table of one type of context.
 func (p *page) costTable(t *costtables.Table) {
 	name := costName(t.Type)
 	p.p("<h3>%s</h3>\n", strings.ToUpper(name[:1])+name[1:])

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxBoxes bounds the boxes of a flame graph of a difference.
+// maxBoxes bounds the boxes in the flame graph of a difference.
 const maxBoxes = 4000
 
-// heading states the largest change of time.
+// heading states the largest change in time.
 func (p *comparisonPage) heading() markup {
 	r := p.Result
 	var most *compare.Row
@@ -53,7 +53,7 @@ type differenceBox struct {
 	start, width timeline.Nanos
 }
 
-// differenceBoxes lays out calls, each followed by what it calls.
+// differenceBoxes lays out calls, each of which is followed by its callees.
 func differenceBoxes(calls []compare.Row) (boxes []differenceBox, width timeline.Nanos) {
 	deepest := 0
 	for i := range calls {
@@ -76,7 +76,6 @@ func differenceBoxes(calls []compare.Row) (boxes []differenceBox, width timeline
 	return boxes, ends[0]
 }
 
-// flame writes the flame graph of the difference.
 func (p *comparisonPage) flame() {
 	p.Stacks.Tree((*compare.Row).Longest)
 	all, width := differenceBoxes(p.Stacks.Rows)

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The flame graph of a difference gives the change of the own time of each function. Its heading is the largest change. However many boxes there are, the
-// page stays small.
+// The flame graph of a difference shows how the self time of each function changed. The heading states the largest change.
+// However many boxes there are, the page stays small.
 func TestDifference(t *testing.T) {
 	const ms = 1000 * timeline.Microsecond
 	node := func(name string, depth int, total, self timeline.Nanos) report.TreeNode {
@@ -41,7 +41,7 @@ func TestDifference(t *testing.T) {
 		}
 		return page.String()
 	}
-	// A box is as wide as the boxes in it: b of the one side beside c of the other. No time is too long.
+	// A box is as wide as the boxes inside it: b from one side beside c from the other. No time is too long.
 	page := write(tree(node("a", 0, 10*ms, 3*ms), node("b", 1, 7*ms, 7*ms)), tree(node("a", 0, 9*ms, 1*ms), node("c", 1, 8*ms, 8*ms), node("d", 0, 3*ms, 3*ms)))
 	for _, want := range []string{
 		"<rect class=other x=0 y=0 width=10000 height=17><title>main: 10.0 ms before, 9.00 ms now</title></rect>",

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// tiles writes key numbers, with links to the sections that have the details.
+// tiles writes key numbers, with links to the sections with the details.
 func (p *document) tiles(tiles []verdict.Tile, sections []section) {
 	p.p("<dl class=keys>\n")
 	for i := range tiles {
@@ -85,7 +85,7 @@ func (p *page) issues(sections []section) {
 	p.p("</ol>\n</section>\n")
 }
 
-// whose are the words for classes of issues.
+// whose maps classes of issues to the words for them.
 var whose = map[verdict.Class]string{
 	verdict.Yours: "your page", verdict.Browser: "the browser", verdict.Machine: "the machine", verdict.Recorder: "the recorder",
 }
@@ -101,7 +101,7 @@ func (p *page) shown(m *verdict.Moment) markup {
 	return p.on(*m.Thread, m.Start, m.Duration).attribute()
 }
 
-// sectionName is the text of links to a section.
+// sectionName returns the text of links to a section.
 func (p *page) sectionName(id Section) string {
 	if s := p.all.Spans; id == Spans && s != nil && s.Requests == s.Spans.Spans {
 		return "Requests"
@@ -109,7 +109,7 @@ func (p *page) sectionName(id Section) string {
 	return sectionNames[id]
 }
 
-// sectionNames are the texts of links to sections.
+// sectionNames maps sections to the texts of links to them.
 var sectionNames = map[Section]string{
 	Busy: "Timeline", Costs: "Costs", Code: "Code", Inputs: "Inputs", Tasks: "Tasks", Layout: "Layout", GC: "Memory", Network: "Network",
 	Spans: "Spans", Slices: "Slices", Flows: "Waits", Missing: "Trust",

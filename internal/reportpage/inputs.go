@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// interactions returns the inputs that weft report input shows, the slowest first: all but movements of the pointer.
+// interactions returns the inputs that weft report input shows, slowest first: all except pointer movements.
 func interactions(list []report.Interaction) []report.Interaction {
 	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Usual() })
 }
@@ -38,7 +38,7 @@ func (p *page) inputs() {
 	p.inputTable(main)
 }
 
-// latencies counts inputs by latency. list is sorted, the slowest first.
+// latencies counts inputs by latency. list is sorted, slowest first.
 func latencies(list []report.Interaction) (h report.Histogram) {
 	for i := range list {
 		h.Add(list[len(list)-1-i].Latency)
@@ -46,13 +46,13 @@ func latencies(list []report.Interaction) (h report.Histogram) {
 	return h
 }
 
-// rank returns a percentile of the latencies. list is sorted, the slowest first.
+// rank returns a percentile of the latencies. list is sorted, slowest first.
 func rank(list []report.Interaction, percent int) timeline.Nanos {
 	n := (len(list)*percent + 99) / 100 // rounded up
 	return list[len(list)-max(n, 1)].Latency
 }
 
-// Dimensions of the plot of inputs.
+// Dimensions of the input plot.
 const (
 	dotsHeight = 180
 	dotsTop    = 10

@@ -43,7 +43,8 @@ func familyName(class, kind string) string {
 	return kind
 }
 
-// kindClasses returns the classes of the kinds of a utilisation: families for kinds of work, otherwise numbers.
+// kindClasses returns the classes for the kinds of a utilisation: families for kinds of work, otherwise numbered
+// classes.
 func kindClasses(u *report.Utilisation) (classes []string) {
 	for i, kind := range u.Kinds {
 		switch {
@@ -100,7 +101,7 @@ func (d *document) legend(parts []part) {
 	d.p("</ul>\n")
 }
 
-// bar draws parts of a whole side by side, for a cell of a table.
+// bar draws parts of a whole side by side, for a table cell.
 func (d *document) bar(parts []part, whole timeline.Nanos) markup {
 	var w writer
 	w.p("<svg class=bar viewBox=\"0 0 1000 10\" preserveAspectRatio=none aria-hidden=true>")

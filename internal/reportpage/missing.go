@@ -80,7 +80,7 @@ var glossary = []term{
 	{"context", "For whom work was done: a page, a script, a request. An entity is a site, with all its hosts.", []Section{Costs}},
 }
 
-// terms writes the glossary of the sections.
+// terms writes the glossary for the sections.
 func (p *page) terms(sections []section) {
 	p.p("<h3>What the words mean</h3>\n<dl class=terms>\n")
 	write := func(word, meaning string) { p.p("<dt>%s</dt><dd>%s</dd>\n", word, meaning) }
@@ -101,7 +101,7 @@ func (p *page) terms(sections []section) {
 	p.p("</dl>\n<p class=note>docs/reports.md defines every number, and says when each sentence and issue above is shown.</p>\n")
 }
 
-// reports are the commands that print the numbers of sections.
+// reports maps sections to the commands that print their numbers.
 var reports = map[Section]string{
 	Busy: "info", Costs: "report cost", Code: "report samples", Inputs: "report input", Tasks: "report tasks", Layout: "report layout-thrashing", GC: "report gc", Network: "report all --json", Spans: "report spans", Slices: "report slices",
 	Flows: "flows",
@@ -126,7 +126,8 @@ func (p *page) commands(sections []section) {
 	p.p("</dl>\n")
 }
 
-// NotCounted states which slices or samples of an input of a merge a report leaves out, and why, as a sentence without its period.
+// NotCounted states in a sentence without its period which slices or samples from one input of a merge a report leaves out, and
+// why.
 func NotCounted(r *timeline.Recorder) string {
 	recorded, there, whose := "recorded 1 thread of another input", "the thread", "its"
 	if r.Threads != 1 {
@@ -144,7 +145,7 @@ func NotCounted(r *timeline.Recorder) string {
 	return fmt.Sprintf("%s also %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
 }
 
-// problemTable writes problems with their explanations; title and fold have the meaning that they have in a look.
+// problemTable writes problems with their explanations; title and fold are the same as in a look.
 func (p *page) problemTable(title, fold string, list []trace.Problem) {
 	p.show(table.New(table.Table{}, list,
 		table.Texts("name", "what", func(x *trace.Problem) string { return x.Name }),

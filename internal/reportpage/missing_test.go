@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The sentence about what is not counted agrees in number.
+// The sentence about uncounted data is grammatical for all numbers.
 func TestNotCounted(t *testing.T) {
 	for _, test := range []struct {
 		of   timeline.Recorder

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// network writes the requests of the pages of a browser.
+// network writes the section about the requests of pages in a browser.
 func (p *page) network() {
 	n := p.all.Network
 	p.p("<p class=lead>%s, <b>%s</b> in all", table.Count(n.Requests, "request"), size(n.Bytes))
@@ -31,7 +31,7 @@ func (p *page) network() {
 	}
 }
 
-// maxHeaps is the number of heaps that are drawn.
+// maxHeaps is the maximum number of heaps drawn.
 const maxHeaps = 3
 
 // heaps draws the JavaScript heaps of threads over time.
@@ -55,15 +55,16 @@ func (p *page) heaps() {
 	}
 }
 
-// heapHeight is the height of the plot of a heap, in pixels.
+// heapHeight is the height of a heap plot, in pixels.
 const heapHeight = 48
 
-// stepParts divides the time of the devices in a step.
+// stepParts divides the time of the devices in a step by kind of work.
 func stepParts(s *report.Step) []part {
 	return []part{{"k1", "compute", s.Compute}, {"k2", "only communication", s.Communication}, {"k3", "only copies", s.Copy}}
 }
 
-// deviceTables writes the steps of a training, the causes of gaps in streams, and the arrivals of ranks at collectives.
+// deviceTables writes the steps of a training run, the causes of gaps in streams, and the arrivals of ranks at
+// collectives.
 func (p *page) deviceTables() {
 	s := p.all.Slices
 	steps, idle, gaps, arrivals := s.DeviceTables()

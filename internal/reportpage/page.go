@@ -1,14 +1,14 @@
-// Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
-// without JavaScript.
+// Package reportpage renders reports as an HTML page: one file that needs no network, no server and no other file, can be
+// printed, and can be read without JavaScript.
 //
-// Its tables come from internal/report (look and show, in table.go); sentences and plots are made from the structs of that package. Plots are SVG;
-// a small script (the folder script) adds zooming, selecting and searching. The Content-Security-Policy of the page allows this script and the style
-// by their hashes, and pictures in data: URLs, and forbids everything else.
+// Its tables come from internal/report (look and show, in table.go); sentences and plots are made from the structs of that
+// package. Plots are SVG; a small script (the folder script) adds zooming, selecting and searching. The Content-Security-Policy
+// of the page allows this script and the style by their hashes, allows pictures in data: URLs, and forbids everything else.
 //
-// Texts of the input reach the page only through writer, which truncates, cleans and escapes them. The same report gives the same bytes: a page
-// contains no date of its own and no path.
+// Texts from the input reach the page only through writer, which truncates, cleans and escapes them. The same report gives the
+// same bytes: a page contains no date of its own and no path.
 //
-// What does not live here: reading files and traces. The package opens nothing, and runs in a browser too.
+// The package does not read files or traces. It opens nothing, so it also runs in a browser.
 package reportpage
 
 import (
@@ -43,16 +43,16 @@ func NewSource(name string, said *convert.Report) *Source {
 	}
 }
 
-// Options choose the contents of a page. The zero Options ask for all sections.
+// Options selects the contents of a page. The zero value selects all sections.
 type Options struct {
-	Sections []Section // nil: all that have data
+	Sections []Section // nil: all with data
 	KeepURLs bool      // show queries and fragments of urls
 }
 
 // Section is a part of a page.
 type Section string
 
-// The sections, in their order. Each answers a question.
+// The sections, in order. Each answers a question.
 const (
 	Busy    Section = "busy"
 	Costs   Section = "costs"
@@ -71,11 +71,11 @@ const (
 // maxPage bounds the size of a page. A larger one is written again with fewer boxes, dots and slices.
 const maxPage = 1_500_000
 
-// limits bound what is drawn.
+// limits bounds the number of drawn elements.
 type limits struct {
 	boxes int // in all flame graphs
-	dots  int // in the plot of inputs
-	// slices is for the timeline.
+	dots  int // in the input plot
+	// slices is the limit for the timeline.
 	slices int
 }
 
@@ -157,7 +157,6 @@ func (p *page) sections() []section {
 	})
 }
 
-// write writes the page.
 func (p *page) write() {
 	sections := p.sections()
 	v, rating := p.verdict, markup("")
@@ -205,7 +204,7 @@ func (p *page) any() bool {
 	return n.Slices+n.Instants+n.Counters+n.Samples > 0
 }
 
-// nothing explains why there is no section.
+// nothing explains why the page has no sections.
 func (p *page) nothing() string {
 	switch {
 	case !p.any():
@@ -218,7 +217,6 @@ func (p *page) nothing() string {
 	return "The trace has no slices and no samples, so there are no times to show."
 }
 
-// fileTitle returns the title of a page.
 func fileTitle(src *Source) string {
 	if src.Name == "" {
 		return "standard input"
@@ -248,7 +246,7 @@ func (p *page) subtitle() (parts []markup) {
 	return parts
 }
 
-// contents counts what the file contains in a sentence.
+// contents lists the contents of the file, with counts, for a sentence.
 func (p *page) contents() string {
 	src, n := p.src, &p.all.Counts
 	var words []string

@@ -89,8 +89,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Elements and attributes that pages have. No other, whatever the input: no links but those to sections, no event handlers, no style
-// attributes, nothing that is loaded.
+// Elements and attributes that pages may have. There are no others, whatever the input: no links except to sections, no event
+// handlers, no style attributes, nothing that is loaded.
 var (
 	elements = strings.Fields(`html head meta title style body header div h1 h2 h3 button p main dl dt dd b small section ol ul li a nav figure svg g rect path line text
 		circle desc details summary table caption thead tbody tr th td span label select option input code script footer defs pattern canvas tspan output img`)
@@ -98,7 +98,7 @@ var (
 		viewbox preserveaspectratio x y x1 x2 y1 y2 cx cy r d dx text-anchor value autocomplete spellcheck data-at data-line title aria-pressed patternunits patterntransform alt`)
 )
 
-// check reports what a page must not have.
+// check reports forbidden content in a page.
 func check(t testing.TB, page string) {
 	t.Helper()
 	if len(page) > maxPage {
@@ -143,17 +143,17 @@ func check(t testing.TB, page string) {
 	}
 }
 
-// bidi are the characters that turn the direction of text.
+// bidi lists the characters that change the direction of text.
 var bidi = []rune("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
-// hostile are names that try to get out of where they are shown.
+// hostile lists names that try to break out of the place where they are shown.
 var hostile = []string{
 	`</script><script>alert(1)</script>`, `</title></style><img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, `' onmouseover='alert(1)`, `<!--`, `]]>`, "&lt;script&gt;&#0;",
 	"a\x00b\x1b[31mc\x7f\u0085", "exe\u202egnp.txt", "\u2066\u2067x\u2069", "\u2028\u2029", "\xff\xfe\xc3", strings.Repeat("W", 5000), strings.Repeat("𝕎<", 5000),
 	`%s%d%n`, `javascript:alert(1)`, `</svg></table></details>`,
 }
 
-// What attribution could not use is missing as well: a page has what contexts cost.
+// Data that attribution could not use also counts as missing, because a page shows the costs of contexts.
 func TestMissingContexts(t *testing.T) {
 	const trace = `{"traceEvents": [
 		{"ph": "(", "name": "type", "ts": 10, "pid": 1, "tid": 1, "cat": "c"},
@@ -165,7 +165,7 @@ func TestMissingContexts(t *testing.T) {
 	}
 }
 
-// A page claims that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
+// A page claims that nothing is missing only if that is true; it distinguishes what most recordings of a format lack.
 func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
@@ -197,7 +197,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Names of the input, wherever they are shown, are text and nothing else.
+// Names from the input, wherever they are shown, are only text.
 func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
 		page := write(t, &Source{Name: name, Format: name, Containers: []string{name}, Selected: name, Bytes: 1,
@@ -207,14 +207,14 @@ func TestHostileNames(t *testing.T) {
 			t.Error("a name is not cut")
 		}
 	}
-	// What is left of them can be read.
+	// Cleaned names remain readable.
 	page := write(t, &Source{Name: "x"}, nastyReport("exe\u202egnp.txt <b>", 1), Options{})
 	if !strings.Contains(page, `exe\u202egnp.txt &lt;b&gt;`) {
 		t.Error("a name with a mark of direction is not shown as it is")
 	}
 }
 
-// nastyReport is a report with one name everywhere, and n of everything.
+// nastyReport returns a report with the same name everywhere, and n of everything.
 func nastyReport(name string, n int) *report.All {
 	thread := report.ThreadID{Process: name, PID: timeline.InputID{Text: name}, Thread: name, TID: timeline.InputID{Text: name}}
 	frame := report.Frame{Function: name, URL: "http://x/" + name, Line: 1}
@@ -279,7 +279,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// comparison is a result with rows of a name.
+// comparison returns a result with rows of the given name.
 func comparison(name string, rows int) *Comparison {
 	ratio, p := 0.25, 0.002
 	r := &compare.Result{Base: []compare.Recording{{Name: name, Length: 1e9}}, New: []compare.Recording{{Name: name, Length: 1e9}, {Name: name, Length: 2e9}}, Testable: true, Tested: rows, Enough: 5}
@@ -334,7 +334,8 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// However much there is to show, a page is small: the smallest boxes and dots are left out, and the page says how many.
+// However much there is to show, a page stays small: the smallest boxes and dots are left out, and the page states how
+// many.
 func TestSizeIsBounded(t *testing.T) {
 	page := write(t, &Source{Name: "x"}, nastyReport(strings.Repeat("<&𝕎\"", 100), 20_000), Options{})
 	check(t, page)
@@ -378,7 +379,7 @@ func TestHideQueries(t *testing.T) {
 	}
 }
 
-// Secrets in urls are not in the page, unless they are asked for.
+// Secrets in urls are not in the page unless requested.
 func TestKeepURLs(t *testing.T) {
 	text, err := os.ReadFile("testdata/browser.json")
 	if err != nil {
@@ -407,7 +408,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// Pages of large recordings stay as small as they are promised to.
+// Pages of large recordings stay within the promised sizes.
 func TestSizesOfPages(t *testing.T) {
 	for name, limit := range map[string]int{"chrome-devtools-medium.json.gz": 600_000, "chrome-devtools-long.json.gz": 720_000} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sight turns linear RGB into what people see who lack a kind of cones: the matrices of Machado, Oliveira and Fernandes (2009), severity 1.
+// sight converts linear RGB to the colours seen by people who lack one kind of cones: the matrices of Machado, Oliveira and
+// Fernandes (2009), severity 1.
 var sight = map[string][3][3]float64{
 	"all colours":  {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
@@ -35,7 +36,7 @@ func linear(t *testing.T, colour string) (rgb [3]float64) {
 	return rgb
 }
 
-// contrast is WCAG 2's.
+// contrast returns the contrast ratio of WCAG 2.
 func contrast(t *testing.T, a, b string) float64 {
 	light := func(c string) float64 {
 		rgb := linear(t, c)
@@ -62,7 +63,7 @@ func lab(t *testing.T, colour string, cones [3][3]float64) [3]float64 {
 	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
 }
 
-// palettes returns the colours of the style by theme, by their names.
+// palettes returns the colours of the style by theme, then by name.
 func palettes() map[string]map[string]string {
 	themes := map[string]map[string]string{}
 	for line := range strings.Lines(css) {
@@ -87,7 +88,7 @@ func palettes() map[string]map[string]string {
 			themes[name][m[1]] = m[2]
 		}
 	}
-	if paper := themes["paper"]; paper != nil { // what it does not set comes from the light theme
+	if paper := themes["paper"]; paper != nil { // other colours come from the light theme
 		for k, v := range themes["light"] {
 			if paper[k] == "" {
 				paper[k] = v
@@ -97,7 +98,7 @@ func palettes() map[string]map[string]string {
 	return themes
 }
 
-// Colours that occur together stand out from the page and from each other, for those too who see fewer colours.
+// Colours that occur together stand out from the page and from each other, also for people who see fewer colours.
 func TestPalette(t *testing.T) {
 	var kinds []string
 	for i := range maxClasses {

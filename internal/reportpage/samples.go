@@ -65,7 +65,8 @@ func addForced(to, f *report.ForcedTime) {
 	to.Total += f.Total
 }
 
-// gcQuestion depends on the data: without samples only the size of the heap is known, or when the collector ran.
+// gcQuestion returns a question that fits the data: without samples, only the size of the heap or the times of
+// collections are known.
 func (p *page) gcQuestion() string {
 	switch {
 	case p.all.GC != nil:
@@ -118,7 +119,8 @@ func (p *page) gc() {
 	}
 }
 
-// gcSlices returns how long the collector ran in each step of time, by slices or states of threads; nil if it did not run.
+// gcSlices returns how long the collector ran in each step of time, according to slices or states of threads; nil if it
+// did not run.
 func (p *page) gcSlices() []timeline.Nanos {
 	u := p.all.Utilisation
 	if u == nil || u.By != report.KindsOfWork {

@@ -21,7 +21,8 @@ var flameScript string
 // maxScript bounds the script of a page.
 const maxScript = 20_000
 
-// script is what all pages run: its parts are one scope. Comments, indentation, and spaces and ends of lines that code does not need stay here, and so does const.
+// script is the script of all pages, whose parts share one scope. It omits comments, indentation, and the spaces and line ends
+// that code does not need, and uses let instead of const.
 var script = func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
@@ -32,7 +33,7 @@ var script = func() string {
 		if end := len(line) - 2; end >= 0 && strings.IndexByte(";{,", line[end]) >= 0 {
 			line = line[:end+1]
 		}
-		for i, part := range strings.Split(line, `"`) { // every other one is a text
+		for i, part := range strings.Split(line, `"`) { // every other part is a string
 			if i > 0 {
 				b.WriteByte('"')
 			}
@@ -46,5 +47,5 @@ var script = func() string {
 	return b.String()
 }()
 
-// spaces matches what code does not need.
+// spaces matches an operator with the spaces around it, which code does not need.
 var spaces = regexp.MustCompile(` *([-=+*/<>?:,;{}()&|!\[\]]) *`)

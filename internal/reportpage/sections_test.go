@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// A page of a recording without busy threads has its slices, and one with nothing to show says so.
+// The page of a recording without busy threads shows its slices, and a page with nothing to show says so.
 func TestPagesOfOtherEvents(t *testing.T) {
 	spans, err := os.ReadFile(filepath.Join(recording.Testdata(t), "traces", "otlp", "server.otlp"))
 	if err != nil {
@@ -34,7 +34,7 @@ func TestPagesOfOtherEvents(t *testing.T) {
 	}
 }
 
-// Requests are drawn once, also where no thread is busy; no command lists those that the page lacks.
+// Requests are drawn once, even if no thread is busy; the page names no command for the omitted ones.
 func TestPageOfRequests(t *testing.T) {
 	var events []string
 	for i := range 2 * report.AllRows {
@@ -47,7 +47,7 @@ func TestPageOfRequests(t *testing.T) {
 	}
 }
 
-// The host of a url is a kind of functions; the name of a user and a query are not.
+// The host of a url is a kind of function, without the user name and query of the url.
 func TestHostsInLegends(t *testing.T) {
 	const profile = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,3]},
 		{"id":2,"callFrame":{"functionName":"f","url":"https://bob:SECRET@h1.example/x.js","lineNumber":1}},

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// sliceTitles are the titles for kinds of slices.
+// sliceTitles maps kinds of slices to titles.
 var sliceTitles = map[report.SliceKind]string{
 	report.Kernels: "Kernels of devices", report.Copies: "Copies and fills of device memory", report.Operators: "Operators", report.ThreadSlices: "Slices on threads",
 	report.AsyncSlices:    "Asynchronous slices, which may overlap",
@@ -48,7 +48,7 @@ func (p *page) slices() {
 	}
 }
 
-// spans writes the section about spans of services or requests of archives.
+// spans writes the section about spans of services or archive requests.
 func (p *page) spans() {
 	s := p.all.Spans
 	what := "span"
@@ -62,7 +62,7 @@ func (p *page) spans() {
 		}
 		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
 		p.p("<h3>%s</h3>\n", title)
-		l := look{title: title, report: "spans --limit 0", spare: 4} // without ids of traces
+		l := look{title: title, report: "spans --limit 0", spare: 4} // without trace ids
 		switch t.Name {
 		case "requests":
 			l.at = func(i int) span { return onLine(p.all.Waterfall, s.Slowest[i].Start, s.Slowest[i].Length) }
@@ -99,7 +99,7 @@ func (p *page) devices() {
 	})
 }
 
-// sliceTable writes the first groups of a kind; all is the number of all.
+// sliceTable writes the first groups of a kind; all is the number of all groups.
 func (p *page) sliceTable(title string, groups []report.SliceGroup, all int) {
 	p.p("<h3>%s</h3>\n", title)
 	shown := *p.all.Slices.Slices

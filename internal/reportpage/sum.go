@@ -24,7 +24,7 @@ type summed struct {
 	name, heading, change string
 }
 
-// NewSum returns an empty sum. memory and tempDir are for table.NewFold.
+// NewSum returns an empty sum. memory and tempDir are passed to table.NewFold.
 func NewSum(memory int64, tempDir string) *Sum {
 	return &Sum{fold: table.NewFold(manyTables(new(report.All)), memory, tempDir)}
 }
@@ -122,7 +122,7 @@ func (s *Sum) Page(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(d.Bytes()), nil
 }
 
-// manyQuestions are the questions that tables about many files answer, and the reports that have these tables.
+// manyQuestions maps tables about many files to the questions that they answer and the reports that contain them.
 var manyQuestions = map[string]struct{ question, report string }{
 	"parts": {"What is in long tasks?", "tasks"}, "tasks": {"Which tasks were long?", "tasks"}, "kinds": {"How fast were inputs answered?", "input"}, "inputs": {"Which inputs were slow?", "input"},
 }

@@ -21,7 +21,7 @@ func Survey(ctx context.Context, t *load.Trace, name string) (html []byte, all *
 	return page.Bytes(), all, err
 }
 
-// Threads returns the threads of the timeline of a page, in the order of its rows.
+// Threads returns the threads in the timeline of a page, in the order of its rows.
 func Threads(all *report.All) (ids []report.ThreadID) {
 	if all.Utilisation == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/reportpage"
 )
 
-// One reading for the page and the trace gives the same bytes of both as a reading for each.
+// Reading once for both the page and the trace gives the same bytes as reading once for each.
 func TestSurvey(t *testing.T) {
 	const traces = "../../testdata/traces"
 	for _, file := range []string{

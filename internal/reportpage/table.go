@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// wideColumns is the largest number of columns with which the first one is wide.
+// wideColumns is the maximum number of columns at which the first one is wide.
 const wideColumns = 6
 
 // look describes the presentation of a table of a report.
@@ -64,10 +64,10 @@ func (d *document) show(t *table.Table, l look) {
 	}
 }
 
-// shownRows is the number of rows that are shown until a click shows all.
+// shownRows is the number of rows shown until a click shows all.
 const shownRows = 8
 
-// rest writes the control that shows hidden rows, and the command that prints rows that the page leaves out.
+// rest writes the control that shows hidden rows, and the command that prints the rows left out of the page.
 func (d *document) rest(t *table.Table, l *look) {
 	what := cmp.Or(t.RowNoun, "rows")
 	if t.All > len(t.Rows) {
@@ -162,7 +162,7 @@ type span struct {
 	from, dur timeline.Nanos
 	known     bool
 	row       int // in the timeline, counted from 1; 0: none
-	line      int // in the waterfall, likewise
+	line      int // in the waterfall, counted from 1; 0: none
 }
 
 func at(from, dur timeline.Nanos) span { return span{from: from, dur: max(dur, 0), known: true} }

@@ -22,7 +22,7 @@ const (
 	laneName   = 17
 	laneHeight = 30
 	laneGap    = 12
-	laneChars  = 28 // characters of the page that a thread shows
+	laneChars  = 28 // characters of the name of the page that a thread shows
 )
 
 // pin marks a moment in the timeline.
@@ -80,8 +80,8 @@ func (p *page) pins() (pins []pin) {
 	return pins
 }
 
-// rows returns the indexes of the threads in the order of the timeline: main threads of the reader's pages first, of the browser's own pages
-// last, otherwise the busiest first.
+// rows returns the indexes of the threads in the order of the timeline: main threads of the reader's pages first, threads of
+// the browser's own pages last, and otherwise busiest first.
 func (p *page) rows() (order []int) {
 	threads := p.all.Utilisation.Threads
 	for i := range threads {
@@ -100,7 +100,7 @@ func (p *page) rows() (order []int) {
 	return order
 }
 
-// rowOf returns the index of a thread in the Utilisation; −1 if it is not there.
+// rowOf returns the index of a thread in the Utilisation; −1 if it is not in there.
 func (p *page) rowOf(id report.ThreadID) int {
 	if p.all.Utilisation == nil {
 		return -1
@@ -117,7 +117,8 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
-// onLine returns a span with its line in a waterfall: a span or request that starts then, if possible one with that length.
+// onLine returns a span with its line in a waterfall: the line of a span or request that starts at that time, preferably
+// one with that length.
 func onLine(w *report.Waterfall, from, dur timeline.Nanos) span {
 	s := at(from, dur)
 	if w != nil {
@@ -153,7 +154,7 @@ func (p *page) requestsFirst() bool {
 	return p.all.Utilisation == nil || p.all.Waterfall != nil && (p.verdict.Kind == verdict.Service || p.verdict.Kind == verdict.Archive)
 }
 
-// busyQuestion is the question that the first section answers.
+// busyQuestion returns the question that the first section answers.
 func (p *page) busyQuestion() string {
 	if p.requestsFirst() {
 		return "What was asked for, and when?"
@@ -253,7 +254,7 @@ func (p *page) lanes(pins []pin) {
 	p.p("</svg>\n</figure>\n")
 }
 
-// hatch is the pattern of garbage collection, so that not only its colour sets it apart.
+// hatch is the pattern for garbage collection, so that it is distinguished by more than its colour.
 const hatch markup = "<defs><pattern id=hatch width=4 height=4 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\"><rect class=gc width=4 height=4 /><rect class=gap width=1.2 height=4 /></pattern></defs>"
 
 // ticks returns at most most times for an axis that starts at start: multiples of 1, 2 or 5 times a power of ten.
@@ -313,7 +314,6 @@ func (p *page) gridLines(start, length timeline.Nanos, bottom int) {
 	}
 }
 
-// lane draws a thread.
 func (p *page) lane(t *report.ThreadUse, y int) {
 	u := p.all.Utilisation
 	p.p("<svg class=lane y=%d width=\"100%%\" height=%d><svg class=names width=\"100%%\" height=%d><text x=0 y=12>%s</text></svg><text x=\"100%%\" y=12 text-anchor=end>%s</text>\n", y, laneName+laneHeight, laneName, p.laneTitle(t),
@@ -373,7 +373,7 @@ func (p *page) chart() {
 `)
 }
 
-// isFailed reports whether a slice is a span that failed.
+// isFailed reports whether a slice is a failed span.
 func isFailed(name string) bool { return strings.HasPrefix(name, timeline.FailedMark) }
 
 // chartRow returns a thread for the script.

@@ -21,10 +21,10 @@ const (
 	spanName    = 46 // characters of a name
 	maxServices = 6  // with a colour of their own
 
-	spansTogether = 12 // that printing keeps on one page
+	spansTogether = 12 // number of spans that printing keeps on one page
 )
 
-// failed counts the spans of a waterfall that failed.
+// failed counts the failed spans of a waterfall.
 func failed(w *report.Waterfall) (n int) {
 	for i := range w.Spans {
 		if w.Spans[i].Failed {
@@ -43,7 +43,7 @@ func (p *page) waterfallLead(w *report.Waterfall) {
 	p.p(".</p>\n")
 }
 
-// waterfall draws spans and requests below each other, each at its time.
+// waterfall draws spans and requests one below the other, each at its time.
 func (p *page) waterfall(w *report.Waterfall) {
 	what := spanWord(w)
 	if w.More > 0 {
@@ -99,7 +99,7 @@ type waterfallLayout struct {
 	spans    []report.WaterfallSpan
 	starts   []timeline.Nanos // by span: the time at the left end of the axis
 	length   timeline.Nanos   // of the axis
-	relative bool             // each trace has its own start, because on one axis they would be too small
+	relative bool             // each trace has its own start, because they would be too small on one axis
 	classes  map[string]string
 }
 
@@ -141,7 +141,7 @@ func (l *waterfallLayout) place(i int) (from, to timeline.Nanos) {
 	return from, max(l.spans[i].Start+l.spans[i].Duration-l.starts[i], from)
 }
 
-// lines returns the number of lines of a span. An error message without room beside the span has its own.
+// lines returns the number of lines of a span. An error message that does not fit beside the span gets its own line.
 func (l *waterfallLayout) lines(i int) int {
 	if from, to := l.place(i); l.spans[i].Failed && l.spans[i].Message != "" && from < l.length/2 && to > l.length/2 {
 		return 2
@@ -166,7 +166,7 @@ func spanWord(w *report.Waterfall) string {
 	return table.Count(n, "request") + " and spans"
 }
 
-// services returns the classes of services and hosts. Those with the most spans have a colour.
+// services returns the classes of services and hosts. Those with the most spans get a colour of their own.
 func services(w *report.Waterfall) map[string]string {
 	counts, order := map[string]int{}, []string{}
 	for i := range w.Spans {
@@ -223,7 +223,6 @@ func (p *page) milestoneLines(start, length timeline.Nanos, y, height int) {
 	}
 }
 
-// span draws a span.
 func (p *page) span(l *waterfallLayout, i, y int) {
 	s, lines, mark, class := &l.spans[i], l.lines(i), "", l.classes[l.spans[i].Service]
 	if s.Failed {

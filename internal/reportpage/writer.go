@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// markup is text that is HTML already. Everything else that is written is escaped.
+// markup is text that is already HTML. All other text is escaped when it is written.
 type markup string
 
-// writer writes HTML. Texts of the input get into a page only as arguments of p, which cleans and escapes them.
+// writer writes HTML. Texts from the input get into a page only as arguments of p, which cleans and escapes them.
 type writer struct {
 	bytes.Buffer
 	keepURLs bool
@@ -30,14 +30,14 @@ func (w *writer) p(format string, args ...any) {
 	fmt.Fprintf(w, format, args...)
 }
 
-// text returns a text of the input as markup.
+// text returns a text from the input as markup.
 func (w *writer) text(text string) markup { return escape(w.clean(text)) }
 
-// maxName is the number of characters to which texts of the input are truncated.
+// maxName is the number of characters to which texts from the input are truncated.
 const maxName = 200
 
-// clean removes secrets from urls in a text of the input, truncates it to maxName, and escapes the characters of words.Special, which are
-// invisible or change the display of text around them, and bytes that are not UTF-8.
+// clean removes secrets from urls in a text from the input, truncates it to maxName, and escapes the characters of
+// words.Special, which are invisible or change the display of text around them, and bytes that are not UTF-8.
 func (w *writer) clean(text string) string {
 	if !w.keepURLs {
 		text = hideQueries(text)
@@ -103,7 +103,8 @@ func endOfWord(text string) int {
 	return len(text)
 }
 
-// hideQuery hides secrets in a word that contains a url. A word without a scheme is one if it starts as a path does, or has a query with a value.
+// hideQuery hides secrets in a word that contains a url. A word without a scheme counts as one if it starts like a path or has
+// a query with a value.
 func hideQuery(word string) string {
 	begin, isURL := 0, false
 	if i := strings.Index(word, "://"); i >= 0 {
@@ -126,7 +127,7 @@ func hideQuery(word string) string {
 	return word[:begin] + url + place
 }
 
-// hideUser removes user name and password from a url without scheme.
+// hideUser removes the user name and password from a url without a scheme.
 func hideUser(url string) string {
 	end := strings.IndexAny(url, "/?#")
 	if end < 0 {
@@ -156,7 +157,7 @@ func isWordByte(c byte) bool {
 	return c == '-' || c == '.' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// cutPlace splits line and column from the end of a url that has a query.
+// cutPlace splits the line and column off the end of a url that has a query.
 func cutPlace(url string) (rest, place string) {
 	end := len(url)
 	for range 2 {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// Order has the values of --sort, --limit and --columns.
+// Order holds the values of --sort, --limit and --columns.
 type Order struct {
 	Sort    string   // name of a column; with "-" before it: smallest first; "": the order of the report
 	Columns []string // nil: all
@@ -98,7 +98,7 @@ func (o *Order) Apply(t *Table) {
 }
 
 // limit truncates a table to a number of rows, 0 for all, and adds a note if it is truncated, here or earlier. Rows with Last
-// stay.
+// set stay.
 func (t *Table) limit(rows int) {
 	all, n := max(t.All, len(t.Rows)), 0
 	if rows > 0 && len(t.Rows) > rows {
@@ -147,8 +147,8 @@ func FalseFirst(a, b bool) int {
 	return -1
 }
 
-// selectColumns selects the columns of a table: fixed ones, then the named ones in the given order. Without any of these it
-// does nothing.
+// selectColumns selects the columns of a table: fixed ones, then the named ones in the given order. Without any such
+// columns, it does nothing.
 func (t *Table) selectColumns(names []string) {
 	var indexes, named []int
 	for i := range t.Columns {
@@ -179,7 +179,7 @@ func (t *Table) selectColumns(names []string) {
 	}
 }
 
-// fill makes the cells of all rows.
+// fill creates the cells of all rows.
 func (t *Table) fill() {
 	for i := range t.Rows {
 		t.Rows[i].Cells()

@@ -15,7 +15,7 @@ import (
 // Record returns a line of JSON, without the newline.
 type Record func() ([]byte, error)
 
-// JSON is the record of a value: the output of encoding/json, with escapes for all control characters.
+// JSON returns the record of a value: the output of encoding/json, with escapes for all control characters.
 func JSON[T any](v T) Record {
 	return func() ([]byte, error) {
 		var line bytes.Buffer
@@ -67,7 +67,7 @@ func (t *Table) keyed(row *Row) []byte {
 	return append(b, '}')
 }
 
-// WriteJSON writes the head of a report and then the rows of its tables, one on a line. only is the name of the table; "": all.
+// WriteJSON writes the head of a report and then the rows of its tables, one per line. only is the name of the table; "": all.
 func (r *Report) WriteJSON(w io.Writer, only string) error {
 	b := bufio.NewWriter(w)
 	write := func(line []byte, err error) error {
@@ -127,7 +127,7 @@ func (r *Report) WriteCSV(w io.Writer, form *Table) error {
 	return out.Error()
 }
 
-// appendCSV appends a cell of the column to a record of CSV.
+// appendCSV appends a cell of the column to a CSV record.
 func (c *Column) appendCSV(record []string, v *Cell) []string {
 	if c.CountKey != "" {
 		record = append(record, strconv.FormatInt(v.Count, 10))

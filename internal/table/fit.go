@@ -23,7 +23,7 @@ func (t *Table) fit(on Terminal, margin int) (fitted *Table, dropped int) {
 	if on.Color {
 		barred := *t
 		barred.bars = true
-		// Bars are worth one column, but no shorter text.
+		// Bars are worth dropping one column, but not shortening more texts.
 		if with, n := barred.fitPlain(on.Columns, margin); n <= dropped+1 && !with.shortensMore(fitted) {
 			return with, n
 		}
@@ -31,7 +31,7 @@ func (t *Table) fit(on Terminal, margin int) (fitted *Table, dropped int) {
 	return fitted, dropped
 }
 
-// shortensMore reports whether a text in a column of both tables is shortened in this one, and different in the other one.
+// shortensMore reports whether a text in a column of both tables is shortened in this one and different in the other.
 func (t *Table) shortensMore(other *Table) bool {
 	for i, c := range t.Columns {
 		if c.Title == "" || other.Columns[i].Title == "" {
@@ -105,7 +105,6 @@ func (t *Table) width() int {
 	return total
 }
 
-// columnWidth returns the width of a column.
 func (t *Table) columnWidth(i int) int {
 	width := words.Width(t.Columns[i].Title)
 	for _, row := range t.Rows {
@@ -147,7 +146,7 @@ func (t *Table) lastDroppable() int {
 	return last
 }
 
-// shorten shortens the widest column of texts, down to the second widest or to a minimum width. It reports false if that is
+// shorten shortens the widest text column, down to the second widest or to a minimum width. It reports false if that is
 // impossible.
 func (t *Table) shorten(tooWide, minWidth int) bool {
 	widest, width, next := -1, minWidth, minWidth

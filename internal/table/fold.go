@@ -15,12 +15,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Folding defines how the tables of many files are combined to one.
+// Folding defines how the tables of many files are combined into one.
 type Folding uint8
 
 const (
 	NotFolded Folding = iota
-	Listed            // the rows of all files, the worst first, with the file of each
+	Listed            // the rows of all files, worst first, each with its file
 	Grouped           // rows with equal Group columns are combined
 	Ranked            // Grouped, with percentiles of the Main column in single rows
 	RankedBy          // Grouped, with percentiles of the values from AddValue
@@ -37,7 +37,7 @@ const (
 	Largest // the maximum
 )
 
-// Totals are numbers of a Listed table of a file, or of all files.
+// Totals holds numbers about a Listed table of one file, or of all files.
 type Totals struct {
 	Count      int64            // number of rows; set by Fold
 	Recordings int              // number of files with rows; set by Fold
@@ -46,7 +46,7 @@ type Totals struct {
 	Omitted    map[string]int64 // number of items that were not requested, by kind
 }
 
-// Others is the row for items without their own row because there are too many.
+// Others is the name of the row for items that have no row of their own because there are too many.
 const Others = "(others)"
 
 // Limits of a Fold.
@@ -66,8 +66,8 @@ type Fold struct {
 	values *extsort.Ranks
 }
 
-// NewFold returns a fold of tables, which are given without rows. memory bounds the bytes for values; more are sorted in a file
-// in tempDir; "": the system's directory.
+// NewFold returns a fold of the given tables, which have no rows yet. memory bounds the bytes for values; more are sorted in a
+// file in tempDir; "": the system's directory.
 func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
 	f := &Fold{values: extsort.NewRanks(memory, tempDir)}
 	for _, form := range forms {
@@ -109,7 +109,7 @@ type group struct {
 	touched          bool
 }
 
-// ranks are nearest-rank percentiles and the maximum.
+// ranks holds nearest-rank percentiles and the maximum.
 type ranks struct{ count, p50, p75, p95, p99, max int64 }
 
 // listedRow is a row of a Listed table.
@@ -198,10 +198,10 @@ func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
 	return nil
 }
 
-// add adds a number, which saturates; negative numbers count as 0.
+// add adds a number without overflow; negative numbers count as 0.
 func add(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
 
-// group returns the group of a row, or of all others if there are too many.
+// group returns the group of a row, or the group for all others if there are too many.
 func (f *Fold) group(t *folded, row *Row) *group {
 	var names []string
 	for k, cell := range row.Cells() {
@@ -296,7 +296,7 @@ func (t *Totals) add(file *Totals) {
 	}
 }
 
-// addListed adds the rows of a file and keeps the worst, the earliest if several are equal.
+// addListed adds the rows of a file and keeps the worst ones; of equal ones, the earliest.
 func (t *folded) addListed(file string, _ *folded, from *Table) error {
 	t.totals.add(&from.Totals)
 	if len(from.Rows) == 0 {
@@ -327,7 +327,7 @@ func (t *folded) addListed(file string, _ *folded, from *Table) error {
 	return nil
 }
 
-// detach copies the data of a row, because the memory of the recording is freed.
+// detach copies the data of a row, because the memory of the recording will be freed.
 func (r *listedRow) detach(start timeline.Nanos) error {
 	if r.row == nil {
 		return nil
@@ -388,7 +388,7 @@ func (f *Fold) List(name string) *Totals {
 	return nil
 }
 
-// Summary returns the summary of all lists, as the end of a line; "" if there is none.
+// Summary returns the summary of all lists, as the end of a line; "" if there are no lists.
 func (f *Fold) Summary() (text string) {
 	rows := 0
 	for _, t := range f.tables {
@@ -402,14 +402,13 @@ func (f *Fold) Summary() (text string) {
 	return text
 }
 
-// fileColumn is a column of file paths; text has only their last element.
+// fileColumn returns a column of file paths; text shows only their last element.
 func fileColumn[T any](key, title string, of func(*T) string) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
 		return Cell{Text: of(row), Short: Elide(filepath.Base(of(row)), nameWidth)}
 	})
 }
 
-// listed returns the table of a list.
 func (t *folded) listed() *Table {
 	form := t.form
 	form.All = 0
@@ -427,7 +426,6 @@ func (t *folded) listed() *Table {
 	return out
 }
 
-// grouped returns the table of groups.
 func (f *Fold) grouped(t *folded) *Table {
 	form := t.form
 	form.All, form.IgnoresLimit, form.Nested, form.Key = 0, false, false, ""
@@ -461,7 +459,6 @@ func (f *Fold) grouped(t *folded) *Table {
 	return out
 }
 
-// percentiles returns the columns with percentiles.
 func (f Folding) percentiles() []TypedColumn[*group] {
 	if f < Ranked {
 		return nil

@@ -17,7 +17,7 @@ type foldRow struct {
 	self        timeline.Nanos
 }
 
-// foldReport is a report on one file with a table; all is the total time of the file, 0: its rows' total.
+// foldReport returns a report on one file with a table; all is the total time of the file; 0: the total of its rows.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
 		Name: "t", RowNoun: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",
@@ -128,7 +128,7 @@ func TestFoldLimit(t *testing.T) {
 	}
 }
 
-// A list keeps the worst rows, the earliest ones if several are equal, up to its limit.
+// A list keeps the worst rows, and the earliest of equal ones, up to its limit.
 func TestFoldList(t *testing.T) {
 	var reports []*Report
 	for _, length := range []timeline.Nanos{60, 70, 60, 80} {

@@ -43,8 +43,8 @@ func Millis(t timeline.Nanos) string {
 	return Separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
 }
 
-// WholeMillis formats a length of time in milliseconds without trailing zeros, or as Length if it is a multiple of a second from
-// 10 s on.
+// WholeMillis formats a length of time in milliseconds without trailing zeros, or as Length does if it is a multiple of a
+// second and at least 10 s.
 func WholeMillis(t timeline.Nanos) string {
 	if t >= 10*second && t%second == 0 {
 		return Length(t)

@@ -1,12 +1,12 @@
 // Package table is the model of reports: tables of typed cells, with texts around them. A report makes its tables once; text, CSV,
 // JSON and HTML are renderings of them.
 //
-// New makes a table from a list of rows and columns. A column has its key, its title, and a function that returns its cell for a
-// row, so adding a column changes one place. Order sorts rows, limits them and selects columns on the model; fit.go fits tables to
-// a terminal. CSV and JSON are in encode.go; package reportpage renders HTML. A report on many files combines the tables of each
-// (fold.go).
+// New makes a table from a list of rows and columns. A column has a key, a title, and a function that returns its cell for a
+// row, so adding a column changes one place. Order sorts rows, limits them and selects columns on the model; fit.go fits tables
+// to a terminal. CSV and JSON are in encode.go; package reportpage renders HTML. A report on many files combines the tables of
+// each (fold.go).
 //
-// What does not live here: the content of tables, flags, and files.
+// Other packages handle the content of tables, flags and files.
 package table
 
 import (
@@ -21,7 +21,7 @@ type Table struct {
 	Name         string // value of --table
 	Title        string // in text
 	Key          string // key of the column by which it is sorted
-	Main         bool   // the default table of CSV, instead of the first one
+	Main         bool   // the default table for CSV, instead of the first one
 	Hidden       bool   // only in text if requested by name
 	IgnoresLimit bool   // ignores the limit of rows, unless --sort is used
 	Flush        bool   // has no margin in text
@@ -45,7 +45,8 @@ type Table struct {
 	chosen bool // columns were selected
 }
 
-// Row is a row of a table. Its cells are made on demand: most rows of large tables are not printed, and JSON needs no cells.
+// Row is a row of a table. Its cells are created on demand: most rows of large tables are not printed, and JSON needs no
+// cells.
 type Row struct {
 	Record Record // the row as JSON
 	Last   bool   // a row for the rest, which comes last in text, however the table is sorted
@@ -62,8 +63,9 @@ func (r *Row) Cells() []Cell {
 	return r.cells
 }
 
-// Column is a column of a table. The key is its name in CSV and JSON, where times are nanoseconds; the title is its name in text
-// and HTML, where times are milliseconds. A column without a key or without a title is missing there.
+// Column is a column of a table. The key is its name in CSV and JSON, where times are nanoseconds; the title is its name in
+// text and HTML, where times are milliseconds. A column without a key is missing in CSV and JSON; one without a title is
+// missing in text and HTML.
 type Column struct {
 	Key, Title string
 	Kind       Kind
@@ -74,7 +76,7 @@ type Column struct {
 	IfAny      bool   // hidden if no row has a value, unless it was selected
 	Page       bool   // only in HTML
 	CountKey   string // key of an additional CSV column with Cell.Count
-	Over       int64  // numbers from this on are highlighted; 0: none
+	Over       int64  // numbers of at least this size are highlighted; 0: none
 	Role       Role   // in a report on many files
 }
 
@@ -97,7 +99,7 @@ const (
 // Cell is a value of a table: a text or a number, depending on the kind of the column.
 type Cell struct {
 	Text   string
-	Short  string // text for people, if it differs from Text or there is no value
+	Short  string // text shown to readers, if it differs from Text or there is no value
 	Note   string // follows the text, never truncated
 	Long   string // full text for HTML, in which urls are recognized; "": Text
 	Number int64
@@ -117,13 +119,13 @@ type Integer interface {
 	~int | ~int64 | ~uint64
 }
 
-// Text is a cell with a text.
+// Text returns a cell with a text.
 func Text(text string) Cell { return Cell{Text: text} }
 
-// Number is a cell with a number.
+// Number returns a cell with a number.
 func Number[N Integer](n N) Cell { return Cell{Number: int64(n)} }
 
-// Optional is a cell with a number that may be unknown.
+// Optional returns a cell with a number that may be unknown.
 func Optional[N Integer](n *N) Cell {
 	if n == nil {
 		return None
@@ -131,10 +133,10 @@ func Optional[N Integer](n *N) Cell {
 	return Number(*n)
 }
 
-// Counted is a time with its number of samples.
+// Counted returns a cell with a time and its number of samples.
 func Counted(t timeline.Nanos, samples int64) Cell { return Cell{Number: int64(t), Count: samples} }
 
-// Share is a cell with a share in thousandths.
+// Share returns a cell with a share in thousandths.
 func Share(part, all timeline.Nanos) Cell {
 	if all <= 0 {
 		return Cell{}
@@ -142,7 +144,7 @@ func Share(part, all timeline.Nanos) Cell {
 	return Cell{Number: int64(float64(part)/float64(all)*1000 + 0.5)}
 }
 
-// Flag is a cell with yes or no.
+// Flag returns a cell with yes or no.
 func Flag(set bool) Cell {
 	if set {
 		return Cell{Number: 1}
@@ -150,7 +152,7 @@ func Flag(set bool) Cell {
 	return Cell{}
 }
 
-// Name is a cell with a name, which text shortens in the middle to a width.
+// Name returns a cell with a name, which text shortens in the middle to a width.
 func Name(name string, width int) Cell {
 	if name == "" {
 		return Cell{Short: "(none)"}
@@ -158,7 +160,8 @@ func Name(name string, width int) Cell {
 	return Cell{Text: name, Short: Elide(name, width)}
 }
 
-// Moment is a cell with a time of a trace: text has the time since the start, in the syntax of --from; CSV and JSON the timestamp.
+// Moment returns a cell with a time of a trace: text shows the time since the start, in the syntax of --from; CSV and JSON
+// contain the timestamp.
 func Moment(at, start timeline.Nanos) Cell {
 	return Cell{Text: strconv.FormatInt(int64(at), 10), Short: MomentText(at - start), Number: int64(at)}
 }
@@ -169,7 +172,7 @@ type TypedColumn[T any] struct {
 	Cell func(*T) Cell
 }
 
-// New makes a table from a list of values. The JSON form of a row is its value's.
+// New makes a table from a list of values. The JSON form of a row is the JSON form of its value.
 func New[T any](t Table, list []T, columns ...TypedColumn[T]) *Table {
 	t.Columns = make([]Column, len(columns))
 	for k := range columns {
@@ -188,50 +191,50 @@ func New[T any](t Table, list []T, columns ...TypedColumn[T]) *Table {
 	return &t
 }
 
-// Cells is a column with any properties.
+// Cells returns a column with any properties.
 func Cells[T any](c Column, cell func(*T) Cell) TypedColumn[T] { return TypedColumn[T]{c, cell} }
 
-// Texts is a column of texts.
+// Texts returns a column of texts.
 func Texts[T any](key, title string, of func(*T) string) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell { return Text(of(row)) })
 }
 
-// Names is a column of names, see Name.
+// Names returns a column of names; see Name.
 func Names[T any](key, title string, width int, of func(*T) string) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell { return Name(of(row), width) })
 }
 
-// Moments is a column of times of a trace, see Moment.
+// Moments returns a column of times of a trace; see Moment.
 func Moments[T any](key, title string, start timeline.Nanos, of func(*T) timeline.Nanos) TypedColumn[T] {
 	return MomentCells(key, title, func(row *T) Cell { return Moment(of(row), start) })
 }
 
-// MomentCells is a column of cells made by Moment.
+// MomentCells returns a column of cells made by Moment.
 func MomentCells[T any](key, title string, cell func(*T) Cell) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Moment: true, Whole: true}, cell)
 }
 
-// Counts is a column of numbers.
+// Counts returns a column of numbers.
 func Counts[T any, N Integer](key, title string, of func(*T) N) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: CountKind}, func(row *T) Cell { return Number(of(row)) })
 }
 
-// Times is a column of lengths of time.
+// Times returns a column of lengths of time.
 func Times[T any](key, title string, of func(*T) timeline.Nanos) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: TimeKind}, func(row *T) Cell { return Number(of(row)) })
 }
 
-// OptionalTimes is a column of lengths of time that may be unknown.
+// OptionalTimes returns a column of lengths of time that may be unknown.
 func OptionalTimes[T any](key, title string, of func(*T) *timeline.Nanos) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: TimeKind}, func(row *T) Cell { return Optional(of(row)) })
 }
 
-// CountedTimes is a column of times with their numbers of samples.
+// CountedTimes returns a column of times with their numbers of samples.
 func CountedTimes[T any](key, countKey, title string, of func(*T) (timeline.Nanos, int64)) TypedColumn[T] {
 	return Cells(Column{Key: key, CountKey: countKey, Title: title, Kind: TimeKind}, func(row *T) Cell { return Counted(of(row)) })
 }
 
-// Nested is a column of texts that are indented by their depth in a tree.
+// Nested returns a column of texts that are indented by their depth in a tree.
 func Nested[T any](key, title string, width int, of func(*T) (text string, depth int)) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
 		text, depth := of(row)
@@ -239,17 +242,17 @@ func Nested[T any](key, title string, width int, of func(*T) (text string, depth
 	})
 }
 
-// Shares is a column of percentages, in text and HTML only.
+// Shares returns a column of percentages, in text and HTML only.
 func Shares[T any](title string, of func(*T) (part, all timeline.Nanos)) TypedColumn[T] {
 	return Cells(Column{Title: title, Kind: ShareKind}, func(row *T) Cell { return Share(of(row)) })
 }
 
-// Portions is a column of billionths.
+// Portions returns a column of billionths.
 func Portions[T any](key, title string, of func(*T) int64) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: PortionKind}, func(row *T) Cell { return Number(of(row)) })
 }
 
-// Flags is a column of yes and no.
+// Flags returns a column of yes and no.
 func Flags[T any](key, title string, of func(*T) bool) TypedColumn[T] {
 	return Cells(Column{Key: key, Title: title, Kind: FlagKind}, func(row *T) Cell { return Flag(of(row)) })
 }

@@ -36,8 +36,8 @@ func text(t *Table, columns int) string {
 	return b.String()
 }
 
-// Numbers are aligned whatever script the names are in: wide characters have two columns, marks none. A column without values is
-// hidden.
+// Numbers are aligned whatever script the names are in: wide characters take two columns, combining marks none. A column
+// without values is hidden.
 func TestWideNames(t *testing.T) {
 	got := text(newTable(row{"layout", 9, 0, nil, "a.js"}, row{"計算量", 144, 0, nil, "a.js"}, row{"gro\u0308ße", 2304, 0, nil, "a.js"}, row{"テスト", 36864, 1, nil, "b.js"}), 0)
 	const want = `
@@ -71,7 +71,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Rows are sorted and limited, and columns selected on the model: the rest comes last and stays, and absent values come last.
+// Rows are sorted and limited, and columns selected, on the model: the row for the rest comes last and stays, and absent
+// values come last.
 func TestOrder(t *testing.T) {
 	p50 := []timeline.Nanos{5, 3}
 	rows := []row{{"b", 1, 10, nil, ""}, {"(rest)", 9, 90, nil, ""}, {"a", 3, 20, &p50[0], ""}, {"c", 2, 30, &p50[1], ""}}
@@ -137,7 +138,8 @@ func TestJoinQuiet(t *testing.T) {
 	}
 }
 
-// On a terminal with color shares have bars, numbers over a threshold are red, and ids are dim; other output has only the text.
+// On a terminal with color, shares have bars, numbers over a threshold are red, and ids are dim; other output has only the
+// text.
 func TestColors(t *testing.T) {
 	type line struct {
 		name       string

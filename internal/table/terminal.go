@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// Terminal is the destination of text. The zero Terminal is a pipe or file, with whole lines without color.
+// Terminal is the destination of text. The zero Terminal is a pipe or file, which gets unwrapped lines without color.
 type Terminal struct {
 	Columns int  // 0: unknown, or no terminal
 	Color   bool // text may be bold and colored

@@ -125,7 +125,7 @@ func (r *Report) JoinQuiet(text func(count int, names string) string) {
 	r.Sections = append(others, Section{Lines: []string{text(len(r.Sections)-len(others), strings.Join(words, ", "))}})
 }
 
-// WriteText prints a report as text: the tables that have rows, or only the one with a name.
+// WriteText writes a report as text: the tables that have rows or, if only is not "", just the table with that name.
 func (r *Report) WriteText(w io.Writer, on Terminal, only string) error {
 	if r.Nothing != "" {
 		_, err := fmt.Fprintln(w, on.Wrap(r.Nothing, 0))
@@ -167,7 +167,7 @@ func (s *Section) write(b *bytes.Buffer, on Terminal, only string) {
 	}
 }
 
-// writeText prints a table, fitted to the terminal.
+// writeText writes a table, fitted to the terminal.
 func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 	margin := "  "
 	if t.Flush {
@@ -264,7 +264,7 @@ func align(lines [][]string, kinds []Kind, paint func(line, column int, text str
 	return out
 }
 
-// minFactor is the ratio from which on text shows a factor, ten times as much.
+// minFactor is the ratio from which text shows a factor: ten times as much.
 const minFactor = 9000
 
 // Format returns the text of a cell.
@@ -307,7 +307,6 @@ func (c *Column) Format(v *Cell) string {
 	return withNote(cmp.Or(v.Short, v.Text), v.Note)
 }
 
-// withNote returns a text with its note.
 func withNote(text, note string) string {
 	if note == "" {
 		return text

@@ -49,7 +49,7 @@ func (j *judge) job() {
 	j.jobIssues(late, kernel, compute, communication, hidden)
 }
 
-// mostlyIn says how much of the kernel time is one kernel's, for the end of a sentence.
+// mostlyIn states the share of one kernel in the kernel time, for the end of a sentence.
 func (j *judge) mostlyIn(kernel *report.SliceGroup) Text {
 	if kernel == nil {
 		return nil
@@ -57,7 +57,8 @@ func (j *judge) mostlyIn(kernel *report.SliceGroup) Text {
 	return text(", and %s takes %s of the kernel time", name(kernelName(kernel.Name)), percent(kernel.Self, j.kindTime(report.Kernels)))
 }
 
-// kernelName shortens a kernel to the name of its function, without result, namespaces, template arguments and parameters.
+// kernelName shortens a kernel to the name of its function, without its return type, namespaces, template arguments and
+// parameters.
 func kernelName(kernel string) string {
 	head := strings.ReplaceAll(kernel, "(anonymous namespace)::", "")
 	if end := strings.IndexAny(head, "<("); end > 0 {
@@ -69,7 +70,7 @@ func kernelName(kernel string) string {
 	return cmp.Or(head, kernel)
 }
 
-// deviceTiles adds the tiles of devices.
+// deviceTiles adds the tiles about devices.
 func (j *judge) deviceTiles(busy, window, communication, hidden timeline.Nanos) {
 	list := j.Slices.Devices
 	note := "of " + table.Length(list[0].Window)
@@ -132,7 +133,7 @@ func (j *judge) lateRank() (late *report.Arrival) {
 	return late
 }
 
-// topGroup returns the slices of a kind with the most self time; nil if there are none.
+// topGroup returns the group of slices of a kind with the most self time; nil if no group has any.
 func (j *judge) topGroup(kind report.SliceKind) *report.SliceGroup {
 	if j.Slices == nil {
 		return nil
@@ -145,7 +146,7 @@ func (j *judge) topGroup(kind report.SliceKind) *report.SliceGroup {
 	return nil
 }
 
-// causeActions are, for each cause of gaps, its name and what to do about it.
+// causeActions maps causes of gaps to their names and what to do about them.
 var causeActions = map[report.GapCause][2]string{
 	report.GapHost:       {"the CPU to launch work", "Launch earlier or in larger pieces: fuse kernels, use CUDA graphs, do not synchronize."},
 	report.GapCollective: {"communication", "Overlap communication with computation, or send less at a time."},

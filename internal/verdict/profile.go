@@ -50,8 +50,8 @@ func (j *judge) profile() {
 	}
 }
 
-// profileHeading names what is worst: a function that takes a quarter of the time in functions, otherwise garbage collection or stretches without
-// a break that last longer than the largest function, otherwise that function.
+// profileHeading names the worst finding: a function that takes at least a quarter of the time in functions, otherwise garbage
+// collection or unbroken busy stretches if these took longer than the largest function, otherwise that function.
 func (j *judge) profileHeading(thread *report.ThreadID, top *report.Function, self, total timeline.Nanos) {
 	tasks, blocked := slices.DeleteFunc(slices.Clone(j.tasks), func(t report.Task) bool { return t.ThreadID != *thread }), timeline.Nanos(0)
 	for i := range tasks {
@@ -79,8 +79,8 @@ func (j *judge) profileHeading(thread *report.ThreadID, top *report.Function, se
 	j.out.Why = append(j.out.Why, text("The largest function, %s%s, uses %s of the time in functions: %s.", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self)))
 }
 
-// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function of the profile, if that is a fifth
-// of its busy time or more. total is the time in functions.
+// outsideFunctions returns the end of a sentence about the time in which a thread was busy outside the functions of the
+// profile, if that is at least a fifth of its busy time. total is the time in functions.
 func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text {
 	native := t.Busy - total
 	if i := slices.Index(j.Utilisation.Kinds, producers.CategoryGC.String()); i >= 0 {

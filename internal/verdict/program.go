@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// probes judges recordings of probes.
+// probes judges probe recordings.
 func (j *judge) probes() {
 	p, all, busy := j.All.Probes, timeline.Nanos(0), timeline.Nanos(0)
 	for i := range p.Values {
@@ -24,7 +24,7 @@ func (j *judge) probes() {
 	if what == "query" || what == "sql" || what == "statement" {
 		what, action = "statement", "Ask the database for its plan (EXPLAIN), or run it less often."
 	}
-	if top.Max >= top.Total-top.Total/10 { // one run; slices within it have the text too
+	if top.Max >= top.Total-top.Total/10 { // one run; slices inside it have the same text
 		label = "Slowest"
 		j.heading("", "The slowest %s took %s: “%s”", what, length(top.Total), quote(top.Name))
 	} else {
@@ -46,7 +46,7 @@ func (j *judge) probes() {
 	j.sliceTiles()
 }
 
-// momentOf returns the longest slice of a group; nil if no slice of it has an end.
+// momentOf returns the longest slice of a group; nil if none of its slices has an end.
 func momentOf(g *report.SliceGroup) *Moment {
 	if g.MaxAt == nil {
 		return nil
@@ -118,7 +118,7 @@ func (j *judge) worked() (t timeline.Nanos) {
 	return t
 }
 
-// topCode returns the callsite with the most self time; nil: there is none.
+// topCode returns the callsite with the most self time; nil if no callsites are known.
 func (j *judge) topCode() (top *report.TreeNode) {
 	for i := range j.StackTrees {
 		for k := range j.StackTrees[i].Nodes {
@@ -130,7 +130,7 @@ func (j *judge) topCode() (top *report.TreeNode) {
 	return top
 }
 
-// groupIssues adds issues about the two names of slices with the most self time.
+// groupIssues adds issues about the two slice names with the most self time.
 func (j *judge) groupIssues() {
 	if j.Slices == nil {
 		return
@@ -163,7 +163,7 @@ func (j *judge) sliceTiles() {
 	}
 }
 
-// other judges a recording without lengths of time by what it contains.
+// other judges a recording without lengths of time by its contents.
 func (j *judge) other() {
 	c := &j.Counts
 	switch {

@@ -14,7 +14,7 @@ const (
 
 const millisecond = 1000 * timeline.Microsecond
 
-// thresholds are the longest good time and the longest that is not poor.
+// thresholds holds the longest good time and the longest time that is not poor.
 type thresholds struct{ good, poor timeline.Nanos }
 
 // The thresholds of Core Web Vitals, and of Lighthouse for the blocking time.
@@ -25,7 +25,7 @@ var (
 	blocking     = thresholds{200 * millisecond, 600 * millisecond}
 )
 
-// layoutShift are the thresholds of the cumulative layout shift.
+// The thresholds of the cumulative layout shift.
 const (
 	goodShift = 0.1
 	poorShift = 0.25

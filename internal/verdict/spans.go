@@ -19,7 +19,7 @@ type operationTime struct {
 	first              timeline.Nanos
 }
 
-// onPath sums the critical path by operation, the most time first.
+// onPath sums the critical path by operation, most time first.
 func (j *judge) onPath() (list []operationTime) {
 	for i := range j.Spans.Path {
 		s := &j.Spans.Path[i]
@@ -35,7 +35,7 @@ func (j *judge) onPath() (list []operationTime) {
 	return list
 }
 
-// origin returns the failure that caused most errors; nil: nothing failed.
+// origin returns the failure that caused the most errors; nil: nothing failed.
 func (j *judge) origin() (most *report.SpanFailure) {
 	for i := range j.Spans.Failures {
 		if f := &j.Spans.Failures[i]; f.Origins > 0 && (most == nil || f.Origins > most.Origins) {
@@ -111,7 +111,7 @@ func (j *judge) everyRequest() Text {
 	return text("all %s from outside", count(j.Spans.Roots, "request"))
 }
 
-// firstAt states when the first of several failures was, or a single one.
+// firstAt states when a failure happened, or the first of several.
 func (j *judge) firstAt(f *sameFailure) Text {
 	if f.Count == 1 {
 		return text("at %s", j.moment(f.First))
@@ -155,13 +155,13 @@ func (j *judge) serviceTiles() {
 	}
 }
 
-// sameFailure is the sum of the failures of a service with one message.
+// sameFailure is the sum of the failures of a service with the same message.
 type sameFailure struct {
 	report.SpanFailure     // the first one, with Count and Origins of all
 	kinds              int // the number of operations or urls
 }
 
-// sameFailures groups failures by service and message, in the order of the most frequent.
+// sameFailures groups failures by service and message, in the order of their most frequent failure.
 func (j *judge) sameFailures() (list []sameFailure) {
 	for _, f := range j.Spans.Spans.Failures {
 		i := slices.IndexFunc(list, func(s sameFailure) bool {
@@ -180,7 +180,7 @@ func (j *judge) sameFailures() (list []sameFailure) {
 	return list
 }
 
-// isFavicon reports whether a browser requests a url on its own.
+// isFavicon reports whether a url is one that browsers request on their own.
 func isFavicon(url string) bool { return strings.HasSuffix(url, "/favicon.ico") }
 
 // failureIssues adds issues about spans in which errors start.
@@ -333,7 +333,7 @@ func phaseWord(phase string) string {
 	return map[string]string{"connect": "connections", "blocked": "their turn", "dns": "names of hosts"}[phase]
 }
 
-// afterLoad states that a request was sent after the page was loaded, if so.
+// afterLoad states that a request was sent after the page was loaded; "" if it was not.
 func (j *judge) afterLoad(r *report.SpanRow, load *report.Load) string {
 	if load != nil && load.Loaded != nil && r.Start > load.Start+*load.Loaded {
 		return ", after the page was loaded"

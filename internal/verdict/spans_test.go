@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Operations of a service that fail with one message are one issue; another service or another message makes another issue.
+// Operations of a service that fail with the same message are one issue; another service or message is another issue.
 func TestSameFailuresAreOneIssue(t *testing.T) {
 	all := &report.All{End: 100 * millisecond, Spans: &report.AllSpans{Spans: &report.Spans{Spans: 9}, Longest: &report.SpanRow{Length: 50 * millisecond}}}
 	all.Spans.Spans.Failures = []report.SpanFailure{

@@ -26,14 +26,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// judged returns the verdict on a recording, or on several that are merged.
+// judged returns the verdict on a recording, or on several merged ones.
 func judged(t *testing.T, inputs ...[]byte) *Verdict {
 	t.Helper()
 	all, said := collected(t, inputs...)
 	return Of(all, said.Problems, said.Usual)
 }
 
-// collected returns what a verdict is made of.
+// collected returns the data from which a verdict is computed.
 func collected(t *testing.T, inputs ...[]byte) (*report.All, *convert.Report) {
 	t.Helper()
 	job := &merge.Job{Options: merge.Options{Reference: -1}}
@@ -57,7 +57,7 @@ func collected(t *testing.T, inputs ...[]byte) (*report.All, *convert.Report) {
 	return all, loaded.Report
 }
 
-// said are all statements of a verdict, one a line.
+// said returns all statements of a verdict, one per line.
 func said(v *Verdict) string {
 	lines := []string{"kind: " + string(v.Kind), "heading: " + v.Heading.String()}
 	for _, t := range slices.Concat(v.Why, v.Trust) {
@@ -72,7 +72,7 @@ func said(v *Verdict) string {
 	return strings.Join(lines, "\n")
 }
 
-// expect reports statements that a verdict lacks, and forms that none may have.
+// expect reports missing statements of a verdict, and forbidden forms.
 func expect(t *testing.T, v *Verdict, want ...string) {
 	t.Helper()
 	text := said(v)
@@ -98,7 +98,7 @@ func expect(t *testing.T, v *Verdict, want ...string) {
 
 func micros(us float64) timeline.Nanos { return timeline.Nanos(math.Round(us * 1000)) }
 
-// chromeEvent is what the tests read of an event of Chrome.
+// chromeEvent is the data that the tests read from a Chrome event.
 type chromeEvent struct {
 	Name     string
 	Ph       string
@@ -157,7 +157,7 @@ func rawShift(events []chromeEvent) (worst float64) {
 	return worst
 }
 
-// rawCPU returns the length and the CPU time of the outermost slices of a thread that tell it.
+// rawCPU returns the CPU time and length of the outermost slices of a thread that record it.
 func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
 	end := 0.0
 	for _, e := range events {
@@ -168,7 +168,7 @@ func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
 	return cpu, of
 }
 
-// Requests and heaps of recordings of Chrome match their events. One of them ends before many requests do.
+// Requests and heaps in Chrome recordings match their events. One of the recordings ends before many of its requests.
 func TestTruthNetwork(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "otlp/browser.json.gz"} {
 		t.Run(name, func(t *testing.T) { truthNetwork(t, recording.Bytes(t, "traces/"+name)) })
@@ -252,7 +252,7 @@ func truthNetwork(t *testing.T, input []byte) {
 	}
 }
 
-// Requests of a page do not replace the spans of the server in a merge, nor these the requests.
+// In a merge, the requests of a page do not replace the spans of the server, or vice versa.
 func TestTruthNetworkOfMerge(t *testing.T) {
 	browser, server := recording.Bytes(t, "traces/otlp/browser.json.gz"), recording.Bytes(t, "traces/otlp/server.otlp")
 	merged, _ := collected(t, browser, server)
@@ -263,7 +263,7 @@ func TestTruthNetworkOfMerge(t *testing.T) {
 	}
 }
 
-// What the verdict states of a page of Chrome is in its events: layout shift, inputs, long tasks, CPU time.
+// The statements of the verdict on a Chrome page match its events: layout shift, inputs, long tasks, CPU time.
 func TestTruthChrome(t *testing.T) {
 	input := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json.gz")
 	events := chromeEvents(t, input)
@@ -306,7 +306,7 @@ func TestTruthChrome(t *testing.T) {
 	expect(t, v, "on a CPU for "+cpu+" of it", "tile On a CPU: "+cpu)
 }
 
-// busiestMain returns the time on a CPU and the length, in µs, of the tasks of the main thread with most work.
+// busiestMain returns the time on a CPU and the length, in µs, of the tasks of the main thread with the most work.
 func busiestMain(events []chromeEvent) (busiest [2]float64) {
 	for _, e := range events {
 		if e.Name != "thread_name" || e.Args.Name != "CrRendererMain" {
@@ -319,7 +319,8 @@ func busiestMain(events []chromeEvent) (busiest [2]float64) {
 	return busiest
 }
 
-// The largest content of a page came so long after the start of its navigation, and the recorder's tasks are not the reader's.
+// The largest content of a page came as long after the start of its navigation as stated, and the recorder's tasks do not
+// count as the reader's.
 func TestTruthChromeLoad(t *testing.T) {
 	input := recording.Read(t, recording.Large(t, "traces/chrome/chrome-devtools-medium.json.gz"))
 	events := chromeEvents(t, input)
@@ -355,7 +356,8 @@ func TestTruthChromeLoad(t *testing.T) {
 		fmt.Sprintf("tile Long tasks: %d ", long-recorders), "heading: a.localhost:8701/page2.html was kept waiting: its thread ran for only "+cpu+" of "+table.Length(micros(busiest[1])))
 }
 
-// The function that a profile names has this self time: of each of its samples the time until the next one.
+// The function that the verdict on a profile names has the stated self time: for each of its samples, the time until
+// the next one.
 func TestTruthProfile(t *testing.T) {
 	input := recording.Bytes(t, "traces/cpuprofile/cdp-page-small.cpuprofile.gz")
 	var p struct {
@@ -399,7 +401,7 @@ func TestTruthProfile(t *testing.T) {
 			stretches++
 		}
 	}
-	if functions[p.Samples[len(p.Samples)-1]] == "(program)" { // the last sample lasts as long as one does on average
+	if functions[p.Samples[len(p.Samples)-1]] == "(program)" { // the last sample has the average length
 		program += all / float64(len(p.Samples)-1)
 	}
 	total := 0.0
@@ -413,7 +415,7 @@ func TestTruthProfile(t *testing.T) {
 		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
 }
 
-// The largest content of a page of Firefox is its marker's.
+// The largest content of a Firefox page is the time in its marker.
 func TestTruthFirefox(t *testing.T) {
 	input := recording.Bytes(t, "traces/firefox/gecko/ff-gecko-tiny.json.gz")
 	painted := 0.0
@@ -427,8 +429,8 @@ func TestTruthFirefox(t *testing.T) {
 	expect(t, judged(t, input), "kind: web page", "tile Largest content: "+table.Length(micros(painted*1000))+" good LCP of tiny.html")
 }
 
-// rawDevices returns how long each device had a kernel, copy or fill that ran, by rank and number, the time from the first to the last of them, and the number of
-// kernels.
+// rawDevices returns how long each device ran a kernel, copy or fill, by rank and number, the time from the first to the last
+// of them, and the number of kernels.
 func rawDevices(t *testing.T, inputs ...[]byte) (busy map[[2]int]timeline.Nanos, window timeline.Nanos, kernels int) {
 	t.Helper()
 	type span struct{ from, to timeline.Nanos }
@@ -489,7 +491,7 @@ func TestTruthJob(t *testing.T) {
 		"tile GPU 1: "+table.Percent(two, window), fmt.Sprintf("tile Kernels: %d", kernels))
 }
 
-// Of several ranks the verdict names the device that idled longest, by its rank.
+// With several ranks, the verdict names the device that was idle longest, by its rank.
 func TestTruthRanks(t *testing.T) {
 	var inputs [][]byte
 	for i := range 4 {
@@ -507,14 +509,14 @@ func TestTruthRanks(t *testing.T) {
 		fmt.Sprintf("tile Kernels: %d", kernels), "tile Devices busy: "+table.Percent(all, n*window), fmt.Sprintf("rank %d, GPU %d works for only %s of %s", least[0], least[1], table.Length(busy[least]), table.Length(window)))
 }
 
-// rawSpan is what the tests read of a span of OpenTelemetry.
+// rawSpan is the data that the tests read from an OpenTelemetry span.
 type rawSpan struct {
 	id, parent, name, message string
 	failed                    bool
 	start, end                uint64
 }
 
-// protoFields calls a function for the fields of a message of protobuf.
+// protoFields calls a function for each field of a protobuf message.
 func protoFields(b []byte, field func(n uint64, v uint64, text []byte)) {
 	for len(b) > 0 {
 		key, n := binary.Uvarint(b)
@@ -584,7 +586,7 @@ func rawSpans(input []byte) (spans []rawSpan) {
 	return spans
 }
 
-// The spans that fail, and the ones from which the errors come, match the file.
+// The failed spans, and the spans where errors originate, match the file.
 func TestTruthService(t *testing.T) {
 	input := recording.Bytes(t, "traces/otlp/collector.proto.gz")
 	spans := rawSpans(input)
@@ -661,7 +663,7 @@ func TestTruthArchive(t *testing.T) {
 		fmt.Sprintf("tile Sent after the load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
 }
 
-// System calls that failed are those that returned a small negative number.
+// Failed system calls are the ones that returned a small negative number.
 func TestTruthSyscalls(t *testing.T) {
 	input := recording.Bytes(t, "traces/probes/syscalls.probelines.gz")
 	failed, began := int64(0), map[string]bool{}
@@ -692,7 +694,7 @@ func TestTruthSyscalls(t *testing.T) {
 	}
 }
 
-// The slowest statement is the one from whose start to its end most time goes by.
+// The slowest statement is the one with the most time from its start to its end.
 func TestTruthProbes(t *testing.T) {
 	input := recording.Bytes(t, "traces/probes/postgres-queries.probelines.gz")
 	type started struct {
@@ -737,7 +739,8 @@ func TestTruthOther(t *testing.T) {
 	}
 }
 
-// A request of Firefox counts once, whatever number of processes recorded it; it fails with an error of its own or an answer of 400 and more.
+// A Firefox request counts once, however many processes recorded it; it fails with an error of its own or a status of 400 or
+// more.
 func TestTruthNetworkOfFirefox(t *testing.T) {
 	input := recording.Bytes(t, "traces/firefox/processed/ff-processed-tiny.json.gz")
 	var profile struct {
@@ -774,7 +777,7 @@ func TestTruthNetworkOfFirefox(t *testing.T) {
 	}
 }
 
-// Screenshots are pictures of the recording in their order, no two alike beside each other.
+// Screenshots are pictures from the recording in their order, and no two neighbours are equal.
 func TestTruthScreenshots(t *testing.T) {
 	input := recording.Bytes(t, "traces/chrome/chrome-devtools-ui-saved-small.json.gz")
 	var file struct {

@@ -1,11 +1,11 @@
-// Package verdict decides what a reader should know first about a recording: a sentence with the numbers that matter for its kind, how far to
-// trust it, a few key numbers, and what to change, the largest gain first.
+// Package verdict decides what a reader should know first about a recording: a sentence with the numbers that matter for its
+// kind, how far to trust it, a few key numbers, and what to change, with the largest gain first.
 //
-// A verdict is data computed from a report.All. Its texts consist of typed parts, which a page marks up and a terminal prints plainly. Each rule is
-// a function that reads the structs of internal/report; none guesses from file names. Public thresholds, such as for Core Web Vitals, are in
-// rate.go.
+// A verdict is data computed from a report.All. Its texts consist of typed parts, which a page marks up and a terminal prints
+// plainly. Each rule is a function that reads the structs of internal/report; none guesses from file names. Public thresholds,
+// such as the ones for Core Web Vitals, are in rate.go.
 //
-// What does not live here: measuring (internal/report), markup (internal/reportpage), and reading files.
+// Measuring is in internal/report, and markup is in internal/reportpage. Nothing here reads files.
 package verdict
 
 import (
@@ -27,7 +27,7 @@ type Kind string
 // The kinds of recordings.
 const (
 	WebPage Kind = "web page"
-	Profile Kind = "profile" // samples of call stacks without tasks of a page
+	Profile Kind = "profile" // call stack samples without tasks of a page
 	Service Kind = "service trace"
 	Archive Kind = "HTTP archive"
 	Job     Kind = "GPU job"
@@ -44,7 +44,7 @@ type Verdict struct {
 	Why     []Text  `json:"why"`              // sentences
 	Trust   []Text  `json:"trust"`            // sentences about the limits of the numbers
 	Tiles   []Tile  `json:"tiles"`            // at most maxTiles
-	Issues  []Issue `json:"issues"`           // the largest gain first, at most maxIssues
+	Issues  []Issue `json:"issues"`           // largest gain first, at most maxIssues
 }
 
 // Tile is a key number.
@@ -53,7 +53,7 @@ type Tile struct {
 	Value   string `json:"value"`
 	Note    string `json:"note,omitempty"`
 	Rating  Rating `json:"rating,omitempty"`
-	Section string `json:"section,omitempty"` // the section of a page with the details
+	Section string `json:"section,omitempty"` // the section of the page with the details
 }
 
 // Class is who can fix an issue.
@@ -74,7 +74,7 @@ type Issue struct {
 	Action Text           `json:"action"`
 	Class  Class          `json:"class"`
 	Gain   timeline.Nanos `json:"gain_ns"` // the time that the reader would save, multiplied by the confidence in it
-	// Show is the moment to look at; nil: there is no single one.
+	// Show is the moment to look at; nil if there are several.
 	Show    *Moment `json:"show,omitempty"`
 	Section string  `json:"section,omitempty"`
 }
@@ -86,7 +86,7 @@ type Moment struct {
 	Thread   *report.ThreadID `json:"thread,omitempty"`
 }
 
-// PartKind tells how to mark up a part of a text.
+// PartKind is how to mark up a part of a text.
 type PartKind string
 
 // The kinds of parts.
@@ -97,13 +97,13 @@ const (
 	Place  PartKind = "place" // in code: main.js:8
 )
 
-// Part is a piece of a text with one kind.
+// Part is a piece of text of one kind.
 type Part struct {
 	Kind PartKind `json:"kind"`
 	Text string   `json:"text"`
 }
 
-// Text is a text in typed parts.
+// Text is a sequence of typed parts.
 type Text []Part
 
 // String returns the text without its types.
@@ -115,7 +115,7 @@ func (t Text) String() string {
 	return b.String()
 }
 
-// text replaces each %s of a format by the next argument: a string, which becomes a plain part, a Part, or a Text.
+// text replaces each %s in a format with the next argument: a string, which becomes a plain part, a Part, or a Text.
 func text(format string, args ...any) (t Text) {
 	pieces := strings.Split(format, "%s")
 	for i, piece := range pieces {
@@ -147,7 +147,7 @@ func name(s string) Part {
 	return Part{Name, table.Elide(strings.Join(strings.Fields(s), " "), nameWidth)}
 }
 
-// quote returns a message or statement of the input, truncated.
+// quote returns a message or statement from the input, truncated.
 func quote(s string) Part {
 	words := strings.Join(strings.Fields(s), " ")
 	if runes := []rune(words); len(runes) > quoteLength {
@@ -191,7 +191,8 @@ func in(location string) Text {
 	return nil
 }
 
-// ShortURL removes scheme, user name, query and fragment from a url, and keeps a line and column after it. Other texts are returned unchanged.
+// ShortURL removes the scheme, user name, query and fragment from a url, and keeps a line and column after it. Other texts are
+// returned unchanged.
 func ShortURL(url string) string {
 	if !strings.Contains(url, "://") {
 		return url
@@ -247,7 +248,6 @@ func Of(all *report.All, problems []trace.Problem, usual []string) *Verdict {
 	return &j.out
 }
 
-// judge makes a verdict.
 type judge struct {
 	*report.All
 	lost uint64
@@ -280,7 +280,7 @@ func newJudge(all *report.All, lost uint64) *judge {
 	return j
 }
 
-// kind finds the kind of the recording from what it contains.
+// kind determines the kind of the recording from its contents.
 func (j *judge) kind() Kind {
 	j.out.Kind = Other
 	switch u := j.Utilisation; {
@@ -302,7 +302,7 @@ func (j *judge) kind() Kind {
 	return j.out.Kind
 }
 
-// ofPage reports whether a browser recorded tasks of pages, and not samples alone.
+// ofPage reports whether a browser recorded tasks of pages, and not only samples.
 func (j *judge) ofPage() bool {
 	if j.All.Probes != nil || j.Utilisation == nil || j.main == nil || j.main.Sampled && !strings.HasPrefix(j.main.Thread, producers.GeckoMain) {
 		return false
@@ -310,7 +310,8 @@ func (j *judge) ofPage() bool {
 	return j.main.Shows != "" || j.main.Thread == producers.ChromeRendererMain || j.main.Thread == producers.GeckoMain
 }
 
-// mainThread returns the busiest thread of one of the reader's pages, otherwise of any page, otherwise the thread that ran longest.
+// mainThread returns the busiest thread of one of the reader's pages, otherwise of a page with an unknown url, otherwise the
+// thread that ran longest.
 func (j *judge) mainThread() *report.ThreadUse {
 	list := j.Utilisation.Threads
 	for _, is := range []func(t *report.ThreadUse) bool{
@@ -321,7 +322,7 @@ func (j *judge) mainThread() *report.ThreadUse {
 			return &list[i]
 		}
 	}
-	onCPU := func(t *report.ThreadUse) timeline.Nanos { // wall time says little of threads that wait inside their slices
+	onCPU := func(t *report.ThreadUse) timeline.Nanos { // wall time says little about threads that wait inside their slices
 		if t.CPU != nil && t.CPUOf > t.Busy/2 {
 			return *t.CPU
 		}
@@ -355,7 +356,7 @@ func (j *judge) tile(t Tile) {
 	}
 }
 
-// several multiplies a time, up to the largest one.
+// several multiplies a time without overflow.
 func several(t timeline.Nanos, n int64) timeline.Nanos {
 	if n > 0 && t > math.MaxInt64/timeline.Nanos(n) {
 		return math.MaxInt64
@@ -363,7 +364,7 @@ func several(t timeline.Nanos, n int64) timeline.Nanos {
 	return t * timeline.Nanos(n)
 }
 
-// issue adds an issue if it has a gain. sure is the confidence in it in percent.
+// issue adds an issue if it has a gain. sure is the confidence in the gain, in percent.
 func (j *judge) issue(i Issue, sure timeline.Nanos) {
 	if first := i.Title; len(first) > 0 && first[0].Kind == Plain && first[0].Text[0] < 0x80 {
 		first[0].Text = strings.ToUpper(first[0].Text[:1]) + first[0].Text[1:]
@@ -373,7 +374,8 @@ func (j *judge) issue(i Issue, sure timeline.Nanos) {
 	}
 }
 
-// inside returns a text for the middle of a sentence: it lowers the first letter unless a name starts with it.
+// inside returns a text for the middle of a sentence: it puts the first letter in lower case unless it belongs to a
+// name.
 func inside(t Text) Text {
 	t = slices.Clone(t)
 	if p := &t[0]; p.Kind == Plain && p.Text[0] < 0x80 {
@@ -382,7 +384,7 @@ func inside(t Text) Text {
 	return t
 }
 
-// heading sets the heading and the rating of its number; "": there is no threshold.
+// heading sets the heading and the rating of its number; "": it has no threshold.
 func (j *judge) heading(r Rating, format string, args ...any) {
 	j.out.Heading, j.out.Rating = text(format, args...), r
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// webFacts are the numbers about a page that headings, tiles and issues share.
+// webFacts holds the numbers about a page that headings, tiles and issues share.
 type webFacts struct {
 	page    Text // its name, for a sentence
 	load    *report.Load
-	slowest *report.Interaction // that was answered; nil: none
+	slowest *report.Interaction // the slowest answered input; nil: none
 	key     *report.Interaction // the slowest click, key or tap
 	tasks   int                 // long tasks of the reader's pages
 	blocked timeline.Nanos      // the time of these tasks after their first 50 ms
 	forced  report.ForcedTime
 }
 
-// web judges a recording of a browser.
+// web judges a browser recording.
 func (j *judge) web() {
 	f := webFacts{page: text("The page")}
 	switch page := j.pageURL(); {
@@ -51,7 +51,8 @@ func (j *judge) web() {
 	j.webTiles(&f)
 }
 
-// pageName returns the name of a page for its url. The url of a script, which may be all that is known about a thread, gives its host.
+// pageName returns the name of a page for its url. For the url of a script, which may be all that is known about a thread, it
+// returns the host.
 func pageName(url string) string {
 	short := ShortURL(url)
 	host, path, _ := strings.Cut(short, "/")
@@ -86,7 +87,7 @@ func painted(l *report.Load) timeline.Nanos {
 	return 0
 }
 
-// slowest returns the slowest input of some kinds that got a response; nil: none did. list is sorted, the slowest first.
+// slowest returns the slowest input of some kinds that got a response; nil: none did. list is sorted, slowest first.
 func slowest(list []report.Interaction, of func(report.InputKind) bool) *report.Interaction {
 	if i := slices.IndexFunc(list, func(in report.Interaction) bool { return of(in.Kind) && !in.Dropped }); i >= 0 {
 		return &list[i]
@@ -109,7 +110,7 @@ func InputName(kind report.InputKind) string {
 	return "a " + string(kind)
 }
 
-// webHeading states what is worst for a user of the page.
+// webHeading states the worst finding for a user of the page.
 func (j *judge) webHeading(f *webFacts) {
 	u := j.Utilisation
 	if cpu, of, ok := onCPU(j.main); ok && waits(cpu, of) && (f.tasks > 0 || latency(f.slowest) > interaction.good) {
@@ -185,7 +186,7 @@ func (j *judge) shifted(f *webFacts) Text {
 // shift formats a layout shift score, which has no unit.
 func shift(score float64) string { return strconv.FormatFloat(score, 'f', 2, 64) }
 
-// webTiles adds the Core Web Vitals that are known, and the numbers that explain them.
+// webTiles adds the known Core Web Vitals, and the numbers that explain them.
 func (j *judge) webTiles(f *webFacts) {
 	if l := f.load; l != nil {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// isRecorders reports whether half of a task or more is the profiler's own work.
+// isRecorders reports whether at least half of a task is the profiler's own work.
 func isRecorders(t *report.Task) bool {
 	for i := range t.Path {
 		if s := &t.Path[i]; producers.IsRecorderWork(s.Name) {
@@ -35,14 +35,14 @@ func largestPart(t *report.Task) *report.WorkPart {
 	return &t.Parts[0]
 }
 
-// partName names a function or slice. A function that is known only by its address is named after its library.
+// partName names a function or slice. A function known only by its address is named after its library.
 func partName(function, location string) Part {
 	switch {
 	case strings.HasPrefix(function, "0x") && location != "":
 		return Part{Plain, "a function of " + path.Base(location)}
 	case strings.HasPrefix(function, "0x"), function == "":
 		return Part{Plain, "something without a name"}
-	case function == "program" && location == "": // a state of V8
+	case function == "program" && location == "": // a V8 state
 		return Part{Plain, "native code"}
 	case function == "(anonymous)":
 		return Part{Plain, "a function without a name"}
@@ -51,7 +51,7 @@ func partName(function, location string) Part {
 	}
 }
 
-// mainly summarizes a task: by its largest part if that is half of it or more, otherwise by kinds of work.
+// mainly summarizes a task: by its largest part if that is at least half of it, otherwise by kinds of work.
 func mainly(t *report.Task) Text {
 	part := largestPart(t)
 	switch kinds := largestKinds(&t.Work); {
@@ -97,7 +97,7 @@ func waits(cpu, of timeline.Nanos) bool { return cpu < of/5*3 }
 // trust adds the sentences about the limits of the numbers.
 func (j *judge) trust() {
 	say := func(t Text) { j.out.Trust = append(j.out.Trust, t) }
-	if cpu, of, ok := onCPU(j.main); ok && !waits(cpu, of) { // else it is the reason why
+	if cpu, of, ok := onCPU(j.main); ok && !waits(cpu, of) { // otherwise Why contains it
 		say(text("%s was on a CPU for %s of the time of its slices, so lengths here are work, not waiting.", j.threadName(j.main), percent(cpu, of)))
 	}
 	if len(j.noise) > 0 {
@@ -117,7 +117,7 @@ func (j *judge) trust() {
 	}
 }
 
-// threadName names a thread for a sentence: by its page if that is known.
+// threadName names a thread for a sentence: by its page, if known.
 func (j *judge) threadName(t *report.ThreadUse) Text {
 	if report.IsPage(t.Shows) {
 		return text("The main thread of %s", name(ShortURL(t.Shows)))
@@ -152,7 +152,7 @@ func (j *judge) cpuIssue() {
 	}, 50)
 }
 
-// mostOrMuch returns the word for a part of a whole.
+// mostOrMuch returns the word for the share of a part in a whole.
 func mostOrMuch(part, whole timeline.Nanos) string {
 	if part >= whole-whole/2 {
 		return "Most"
@@ -193,12 +193,13 @@ func (j *judge) taskIssues() {
 	}, 60)
 }
 
-// taskName names a task after what takes half of it or more; nil: nothing does, or only a state of the thread.
+// taskName names a task after a part that takes at least half of it; nil if no part does, or only a state of the
+// thread.
 func taskName(t *report.Task) Text {
 	if p := largestPart(t); p != nil && p.Self >= t.Duration-t.Duration/2 && (p.Location != "" || t.Basis != report.SampledTasks) {
 		return text("%s", partName(p.Name, p.Location))
 	}
-	var named *report.PathStep // the innermost that has a place in code, otherwise the outermost with a telling name
+	var named *report.PathStep // the innermost step with a place in code, otherwise the outermost with an informative name
 	for i := range t.Path {
 		if s := &t.Path[i]; i > 0 && s.Name != "" && !isWrapper(s.Name) && s.Duration >= t.Duration-t.Duration/2 && (named == nil || s.Location != "") {
 			named = s
@@ -216,7 +217,7 @@ func isWrapper(name string) bool {
 		strings.HasPrefix(name, "Receive mojo") || name == "(program)" || name == "(root)"
 }
 
-// forcedIssue adds an issue about style and layout that script forces, and returns the sum.
+// forcedIssue adds an issue about style and layout that script forces, and returns its sum.
 func (j *judge) forcedIssue() (all report.ForcedTime) {
 	var worst *report.StackForced
 	if j.Forced == nil {
@@ -250,7 +251,7 @@ func (j *judge) forcedIssue() (all report.ForcedTime) {
 	return all
 }
 
-// collectedOf names the time of which report.All.GCTime is a part.
+// collectedOf names the whole time that report.All.GCTime returns with the time of collections.
 func collectedOf(bySlices bool) string {
 	if bySlices {
 		return "the busy time of all threads"
@@ -258,7 +259,7 @@ func collectedOf(bySlices bool) string {
 	return "the sampled time of threads with collections"
 }
 
-// gcIssue adds an issue if garbage collection takes 2 % of the busy time or more.
+// gcIssue adds an issue if garbage collection takes at least 2 % of the busy time.
 func (j *judge) gcIssue() {
 	time, of, bySlices := j.GCTime()
 	if time < 5*millisecond || time < of/50 {
@@ -287,7 +288,7 @@ func (j *judge) gcIssue() {
 	}, sure)
 }
 
-// isBrowsers reports whether code at a url is the browser's own. In Firefox functions without a url are native.
+// isBrowsers reports whether code at a url is the browser's own. In Firefox, functions without a url are native.
 func (j *judge) isBrowsers(url string) bool {
 	native := url == "" && j.main != nil && strings.HasPrefix(j.main.Thread, producers.GeckoMain)
 	return j.out.Kind == WebPage && (native || report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
@@ -321,7 +322,7 @@ func (j *judge) functionIssues(most int) {
 	}
 }
 
-// treeTotal returns the time in functions of a thread.
+// treeTotal returns a thread's time in functions.
 func (j *judge) treeTotal(t *report.ThreadID) timeline.Nanos {
 	for i := range j.StackTrees {
 		if j.StackTrees[i].ThreadID == *t && j.StackTrees[i].From == report.TreeOfSamples {

@@ -1,11 +1,11 @@
 // Package wire appends and reads the protobuf wire format without generated code.
 //
-// All encoding tricks of weft are here. The generated structs in gen/ are for users of the format, and an independent reference for
-// tests; the millions of packets of a trace are appended here, directly to a byte slice. It is fast because:
+// All of weft's encoding tricks are here. The generated structs in gen/ are for users of the format, and an independent reference
+// for tests; this package appends the millions of packets of a trace directly to a byte slice. It is fast because:
 //
 //   - tags are constants: the caller passes the field number, and the compiler reduces Tag to one or two stores;
-//   - a message of unknown length gets one length byte, which is set when the message is complete. Almost all messages of a trace are
-//     shorter than 128 bytes; longer ones are moved to make space for the rest of the length (EndMessage);
+//   - a message of unknown length gets one length byte, which is set when the message is complete. Almost all messages in a
+//     trace are shorter than 128 bytes; longer ones are moved to make space for the rest of the length (EndMessage);
 //   - nothing is allocated: every function appends to a given slice and returns it.
 package wire
 

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// edges are the values at which varints need another byte, and the largest ones.
+// edges returns the values at which varints need another byte, and the largest ones.
 func edges() []uint64 {
 	all := []uint64{0, math.MaxUint64, math.MaxInt64, math.MaxUint32, math.MaxInt32}
 	for shift := 7; shift < 64; shift += 7 {
@@ -19,7 +19,7 @@ func edges() []uint64 {
 	return all
 }
 
-// fieldNumbers are those at which tags need another byte: 15 is the last with one byte, 2047 the last with two.
+// fieldNumbers holds field numbers around which tags need another byte: 15 is the last with one byte, 2047 the last with two.
 var fieldNumbers = []int{1, 15, 16, 126, 135, 2047, 2048, 1<<18 - 1, 1 << 18, MaxField}
 
 func TestAppendVarint(t *testing.T) {

@@ -6,20 +6,20 @@ import (
 	"math"
 )
 
-// Errors of a Reader, which describe the bytes at Reader.Offset.
+// Errors from a Reader, which describe the bytes at Reader.Offset.
 var (
 	// ErrTruncated: the message ends in the middle of a field.
 	ErrTruncated = errors.New("message ends inside a field")
-	// ErrVarint: a varint is longer than ten bytes or does not fit 64 bits.
+	// ErrVarint: a varint is longer than ten bytes or does not fit in 64 bits.
 	ErrVarint = errors.New("varint does not fit 64 bits")
 	// ErrField: a field number is 0 or above MaxField.
 	ErrField = errors.New("invalid field number")
-	// ErrType: the wire type of a field is unknown. Groups count as unknown: traces do not use them, and Perfetto does not read
-	// them either.
+	// ErrType: the wire type of a field is unknown. Groups count as unknown: traces do not use them, and Perfetto cannot read
+	// them.
 	ErrType = errors.New("invalid wire type")
 )
 
-// MaxField is the largest field number of protobuf.
+// MaxField is the largest protobuf field number.
 const MaxField = 1<<29 - 1
 
 // Reader iterates over the fields of an encoded message. It neither allocates nor copies, and never panics:
@@ -31,8 +31,8 @@ const MaxField = 1<<29 - 1
 //		}
 //	}
 //
-// Then r.Err() reports whether the whole message was read. A Reader does not know the message's schema; callers that must distinguish
-// wire types check Type or Tag. Accessors of the wrong type return zero values.
+// After the loop, r.Err() reports whether the whole message was read. A Reader does not know the message's schema; callers that
+// must distinguish wire types check Type or Tag. Accessors of the wrong type return zero values.
 type Reader struct {
 	buf   []byte
 	pos   int // end of the current field
@@ -43,7 +43,7 @@ type Reader struct {
 	err   error
 }
 
-// NewReader returns a Reader of the message in b, without copying it.
+// NewReader returns a Reader for the message in b, without copying it.
 func NewReader(b []byte) Reader { return Reader{buf: b} }
 
 // Next advances to the next field. It returns false at the end of the message and at the first error.
@@ -116,7 +116,7 @@ func (r *Reader) Field() int { return int(r.tag >> 3) }
 // Type returns the wire type of the current field: Varint, Fixed64, Len or Fixed32.
 func (r *Reader) Type() int { return int(r.tag & 7) }
 
-// Tag returns field number and wire type like Tag(field, wireType).
+// Tag returns the field number and wire type, encoded as by the function Tag.
 func (r *Reader) Tag() uint32 { return r.tag }
 
 // Tag returns the tag of a field.
@@ -185,8 +185,8 @@ func (p *Packed) Uint() uint64 { return p.value }
 // Err returns the error that stopped Next, if any.
 func (p *Packed) Err() error { return p.err }
 
-// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next reads varints of one byte, the
-// most common ones, itself.
+// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next itself reads varints of
+// one byte, the most common ones.
 func longVarint(b []byte, pos int) (v uint64, next int, err error) {
 	for i, c := range b[pos:] {
 		if i == 9 && c > 1 {

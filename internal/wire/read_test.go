@@ -68,7 +68,7 @@ func checkValue(t *testing.T, r *Reader, typ protowire.Type, value []byte) {
 	}
 }
 
-// sample is a message with a field of every wire type.
+// sample returns a message with a field of every wire type.
 func sample() []byte {
 	var b []byte
 	b = AppendUint(b, 8, 1<<63|5)

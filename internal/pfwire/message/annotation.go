@@ -25,7 +25,7 @@ const (
 	ProtoAnnotation
 )
 
-// annotationKinds maps field numbers to forms of values.
+// annotationKinds maps field numbers to the kinds of their values.
 var annotationKinds = [...]AnnotationKind{
 	schema.DebugAnnotation_BoolValue:       BoolAnnotation,
 	schema.DebugAnnotation_UintValue:       UintAnnotation,
@@ -41,7 +41,7 @@ var annotationKinds = [...]AnnotationKind{
 	schema.DebugAnnotation_StringValueIID:  TextAnnotation,
 }
 
-// Annotation decodes the message DebugAnnotation (perfetto.md 2), without its members.
+// Annotation decodes a DebugAnnotation message (perfetto.md 2), without its members.
 type Annotation struct {
 	Name    []byte
 	NameIID uint64 // 0: see Name
@@ -49,9 +49,9 @@ type Annotation struct {
 	Scalar
 	Values  int    // number of values; all members of a list count as one
 	Bytes   []byte // text, JSON, nested or proto value
-	TextIID uint64 // of a text; 0: see Bytes
+	TextIID uint64 // iid of a text; 0: see Bytes
 
-	TypeName    []byte // of a proto value
+	TypeName    []byte // type name of a proto value
 	TypeNameIID uint64 // 0: see TypeName
 
 	msg []byte
@@ -66,7 +66,7 @@ type Scalar struct {
 // Parse decodes msg.
 func (a *Annotation) Parse(msg []byte) error { return a.parse(msg, false) }
 
-// ParseHead decodes an annotation encoded by weft up to the first member of a list; its name comes before the members.
+// ParseHead decodes an annotation that weft encoded, but stops after the first member of a list; the name precedes the members.
 func (a *Annotation) ParseHead(msg []byte) error { return a.parse(msg, true) }
 
 func (a *Annotation) parse(msg []byte, head bool) error {
@@ -117,7 +117,7 @@ func (s Scalar) Int() int64 { return int64(s.scalar) }
 // Double returns the value of a DoubleAnnotation.
 func (s Scalar) Double() float64 { return math.Float64frombits(s.scalar) }
 
-// Members returns the entries of a dictionary or the elements of an array, which are annotations. It is empty for other values.
+// Members returns the entries of a dictionary or the elements of an array, which are annotations; none for other values.
 func (a *Annotation) Members() List {
 	switch a.Kind {
 	case DictAnnotation:
@@ -128,7 +128,7 @@ func (a *Annotation) Members() List {
 	return List{}
 }
 
-// NestedValue decodes the message DebugAnnotation.NestedValue, without its members. Its kind is bool, int, double, text, dictionary
+// NestedValue decodes a DebugAnnotation.NestedValue message, without its members. Its kind is bool, int, double, text, dictionary
 // or array.
 type NestedValue struct {
 	Scalar

@@ -1,10 +1,10 @@
-// Package message has the only decoder of each message of Perfetto. It knows their fields but not their meaning: it neither looks
-// up interned ids nor converts times.
+// Package message contains the only decoder for each Perfetto message. The decoders know the fields but not their meaning: they
+// neither look up interned ids nor convert times.
 //
-// Messages of which a trace has millions are structs, which Parse overwrites, reusing the memory of their lists. Other messages
-// store the positions of their fields, and have a method for each field that weft reads. Repeated messages are Lists. Byte slices
-// are parts of the message. The last occurrence of a field that is not a list wins, as in Perfetto. An error of Parse means that
-// the rest of the message could not be decoded; everything before it was.
+// Messages that occur by the millions in a trace are structs, which Parse overwrites, reusing the memory of their lists. Other
+// messages store the positions of their fields, and have a method for each field that weft reads. Repeated messages are Lists.
+// Byte slices are parts of the message. The last occurrence of a field that is not a list wins, as in Perfetto. If Parse returns
+// an error, it has decoded everything before the error.
 package message
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// TrackEvent decodes the message TrackEvent (perfetto.md 2).
+// TrackEvent decodes a TrackEvent message (perfetto.md 2).
 type TrackEvent struct {
 	Type         uint64
 	TrackUUID    uint64
@@ -27,7 +27,7 @@ type TrackEvent struct {
 	Categories   [][]byte
 	CategoryIIDs []uint64
 
-	Values   int // of the counter: 0 or 1
+	Values   int // number of counter values
 	IsDouble bool
 	Int      int64
 	Double   float64
@@ -39,7 +39,7 @@ type TrackEvent struct {
 
 	Flows          []uint64
 	Terminating    []uint64
-	OldFlows       []uint64 // in the varint form, which is used if there are none in fixed64
+	OldFlows       []uint64 // in varint form, which is used if there are none in fixed64 form
 	OldTerminating []uint64
 
 	Annotations [][]byte
@@ -50,7 +50,7 @@ type TrackEvent struct {
 	hasRare bool
 }
 
-// rareFields are fields of few events. They are cleared only if they were set.
+// rareFields are the fields that few events have. They are cleared only if they were set.
 type rareFields struct {
 	Callstack         []byte
 	CallstackIID      uint64
@@ -136,7 +136,7 @@ func (e *TrackEvent) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// reset clears the event field by field, because the compiler builds a literal elsewhere and copies it.
+// reset clears the event field by field, because the compiler would build a literal elsewhere and copy it.
 func (e *TrackEvent) reset() {
 	e.Type, e.TrackUUID, e.HasTrackUUID = 0, 0, false
 	e.Name, e.NameIID, e.Named = nil, 0, false
@@ -154,7 +154,7 @@ func (e *TrackEvent) reset() {
 	}
 }
 
-// parseRare decodes a field of few events.
+// parseRare decodes a field that few events have.
 func (e *TrackEvent) parseRare(r *wire.Reader) {
 	e.hasRare = true
 	switch r.Field() {
@@ -205,7 +205,7 @@ const (
 	GlobalID
 )
 
-// LegacyEvent decodes the message TrackEvent.LegacyEvent: the parts of Chrome's JSON phases that a TrackEvent lacks.
+// LegacyEvent decodes a TrackEvent.LegacyEvent message: the parts of Chrome's JSON phases that a TrackEvent lacks.
 type LegacyEvent struct {
 	NameIID          uint64 // used if the event has no name
 	Phase            byte
@@ -269,7 +269,7 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// TaskExecution decodes the message TaskExecution.
+// TaskExecution decodes a TaskExecution message.
 type TaskExecution struct{ fields }
 
 // Parse decodes msg.
@@ -277,7 +277,7 @@ func (t *TaskExecution) Parse(msg []byte) error { return t.parse(msg, schema.Mes
 
 func (t *TaskExecution) PostedFromIID() uint64 { return t.uint(schema.TaskExecution_PostedFromIID) }
 
-// LogMessage decodes the message LogMessage.
+// LogMessage decodes a LogMessage message.
 type LogMessage struct{ fields }
 
 // Parse decodes msg.
@@ -288,7 +288,7 @@ func (l *LogMessage) BodyIID() uint64           { return l.uint(schema.LogMessag
 func (l *LogMessage) HasPriority() bool         { return l.has(schema.LogMessage_Prio) }
 func (l *LogMessage) Priority() uint64          { return l.uint(schema.LogMessage_Prio) }
 
-// Screenshot decodes the message Screenshot. JPEG is nil if it is missing.
+// Screenshot decodes a Screenshot message. JPEG is nil if it is missing.
 type Screenshot struct{ fields }
 
 // Parse decodes msg.
@@ -299,7 +299,7 @@ func (s *Screenshot) JPEG() []byte { return s.bytes(schema.Screenshot_JpgImage) 
 // Other returns the numbers of the fields that are not decoded.
 func (s *Screenshot) Other() []int { return s.beyond(1 << schema.Screenshot_JpgImage) }
 
-// SourceLocation decodes the message SourceLocation. File and Function are nil if they are missing.
+// SourceLocation decodes a SourceLocation message. File and Function are nil if they are missing.
 type SourceLocation struct{ fields }
 
 // Parse decodes msg.

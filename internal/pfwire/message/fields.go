@@ -5,9 +5,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// fields locates the fields of a small or rare message. Such a message embeds it, has a Parse that names its type, and a method for
-// each field that weft reads, which decodes the last occurrence. Missing values are 0, false or nil. A field with a wire type other
-// than the schema's counts as unknown, as in protobuf: it is missing, and reported by Mistyped.
+// fields locates the fields of a small or rare message. Such a message embeds it, and has a Parse that names its type and a
+// method for each field that weft reads, which decodes the last occurrence. Missing values are 0, false or nil. A field with a
+// wire type other than the schema's counts as unknown, as in protobuf: it is missing, and reported by Mistyped.
 type fields struct {
 	msg      []byte
 	types    *wireTypes
@@ -16,7 +16,7 @@ type fields struct {
 	mistyped bool                  // some of them are known fields with another wire type
 }
 
-// numFields is greater than the numbers of all fields except weft's own, of which a message has at most one. Its slot is the last.
+// numFields is greater than the numbers of all fields except weft's own. A message has at most one of these, in the last slot.
 const (
 	numFields = 24
 	weftField = schema.TrackDescriptor_WeftMark
@@ -40,8 +40,7 @@ func (f *fields) parse(msg []byte, message int) error {
 	return r.Err()
 }
 
-// Mistyped returns the numbers of the fields with a wire type other than the schema's, once for each occurrence; nil if there are
-// none.
+// Mistyped returns the numbers of the fields with a wire type other than the schema's, once for each occurrence.
 func (f *fields) Mistyped() (numbers []int) {
 	if !f.mistyped {
 		return nil
@@ -91,7 +90,7 @@ func (f *fields) bytes(field int) []byte {
 	return r.Bytes()
 }
 
-// oneof returns the one of several fields that occurs last, 0 if all are missing.
+// oneof returns the one of several fields that occurs last, or 0 if all are missing.
 func (f *fields) oneof(list ...int) (field int) {
 	last := uint32(0)
 	for _, n := range list {
@@ -116,10 +115,10 @@ type Ref struct {
 	IID uint64 // 0: no message
 }
 
-// list returns the messages of a repeated field. Mistyped ones are nil.
+// list returns the messages in a repeated field. Mistyped ones are nil.
 func (f *fields) list(field int) List { return newList(f.msg, field) }
 
-// texts returns the texts of a repeated field.
+// texts returns the texts in a repeated field.
 func (f *fields) texts(field int) (all [][]byte) {
 	for l := f.list(field); l.Next(); {
 		all = append(all, l.Bytes())
@@ -127,7 +126,7 @@ func (f *fields) texts(field int) (all [][]byte) {
 	return all
 }
 
-// varints appends the values of a repeated field.
+// varints appends the values in a repeated field.
 func (f *fields) varints(to []uint64, field int) []uint64 {
 	if !f.has(field) {
 		return to
@@ -157,7 +156,7 @@ func (f *fields) beyond(known uint32) (numbers []int) {
 	return numbers
 }
 
-// fieldType is the wire type of a field plus 1, and whether the field is repeated.
+// fieldType is the wire type of a field plus 1, with the flag repeatedField if the field is repeated.
 type fieldType uint8
 
 const (
@@ -165,15 +164,15 @@ const (
 	repeatedField fieldType = 1 << 4
 )
 
-// fits reports whether a value of the field can have a wire type: its own or, if the field is repeated, the wire type of packed lists.
+// fits reports whether the field can have a wire type: its own or, if the field is repeated, the wire type of packed lists.
 func (t fieldType) fits(wireType int) bool {
 	return t&^repeatedField == fieldType(wireType)+1 || t&repeatedField != 0 && wireType == wire.Len
 }
 
-// wireTypes are the types of a message's fields, by slot.
+// wireTypes holds the types of a message's fields, by slot.
 type wireTypes [numFields + 1]fieldType
 
-// messageTypes are the types of all messages' fields, by index in schema.Messages.
+// messageTypes holds the field types of all messages, by index in schema.Messages.
 var messageTypes = func() (all [len(schema.Messages)]wireTypes) {
 	for m := range schema.Messages {
 		for _, f := range schema.Messages[m].Fields {

@@ -4,11 +4,11 @@ import "github.com/weft-trace/weft/internal/wire"
 
 // FlowStep is the time at which a flow passes its event.
 type FlowStep struct {
-	Index int   // in flow_ids followed by terminating_flow_ids
-	After int64 // ns after the timestamp of the packet
+	Index int   // index in flow_ids followed by terminating_flow_ids
+	After int64 // ns after the packet's timestamp
 }
 
-// AppendFlowSteps decodes weft_flow_steps of an event with the given number of flows. ok is false unless each flow occurs once.
+// AppendFlowSteps decodes the field weft_flow_steps of an event with the given number of flows. ok is true if each occurs once.
 func AppendFlowSteps(steps []FlowStep, list []byte, flows int) (out []FlowStep, ok bool) {
 	seen := make([]bool, flows)
 	p := wire.NewPacked(list)

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// InternedKind is a table of interned data, by its field number in InternedData (perfetto.md 2).
+// InternedKind identifies a table of interned data by its field number in InternedData (perfetto.md 2).
 type InternedKind int
 
 // The tables that weft reads.
@@ -65,7 +65,7 @@ type InternedData struct {
 	err error
 }
 
-// NewInternedData returns an InternedData before its first entry.
+// NewInternedData returns an InternedData positioned before its first entry.
 func NewInternedData(msg []byte) InternedData { return InternedData{r: wire.NewReader(msg)} }
 
 // Next advances to the next entry.
@@ -112,5 +112,5 @@ func (d *InternedData) parseEntry(msg []byte) error {
 	return r.Err()
 }
 
-// InternedOf returns the entries of one table of an InternedData.
+// InternedOf returns the entries of one table in an InternedData message.
 func InternedOf(msg []byte, kind InternedKind) List { return newList(msg, int(kind)) }

@@ -30,8 +30,8 @@ func (l *List) Bytes() []byte { return l.r.Bytes() }
 // Err returns the error that stopped Next, if any.
 func (l *List) Err() error { return l.r.Err() }
 
-// appendVarints appends the values of r's current field, a repeated varint field in packed or plain form. Of a broken packed field
-// it appends the values before the error.
+// appendVarints appends the values of r's current field, a repeated varint field in packed or plain form. From a broken packed
+// field, it appends the values before the error.
 func appendVarints(to []uint64, r *wire.Reader) []uint64 {
 	if r.Type() != wire.Len {
 		return append(to, r.Uint())
@@ -42,7 +42,7 @@ func appendVarints(to []uint64, r *wire.Reader) []uint64 {
 	return to
 }
 
-// appendFixed64s is appendVarints for a field of eight-byte values.
+// appendFixed64s is like appendVarints, but for a field of eight-byte values.
 func appendFixed64s(to []uint64, r *wire.Reader) []uint64 {
 	if r.Type() != wire.Len {
 		return append(to, r.Uint())

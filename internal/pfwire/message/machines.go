@@ -2,7 +2,7 @@ package message
 
 import "github.com/weft-trace/weft/internal/schema"
 
-// SystemInfo decodes the machine's name in the message SystemInfo.
+// SystemInfo decodes the machine name in a SystemInfo message.
 type SystemInfo struct{ fields }
 
 // Parse decodes msg.
@@ -13,16 +13,16 @@ func (s *SystemInfo) MachineName() []byte { return s.bytes(schema.SystemInfo_Mac
 // HasMore reports whether there are other fields.
 func (s *SystemInfo) HasMore() bool { return len(s.beyond(1<<schema.SystemInfo_MachineName)) > 0 }
 
-// RemoteClockSync decodes the message RemoteClockSync.
+// RemoteClockSync decodes a RemoteClockSync message.
 type RemoteClockSync struct{ fields }
 
 // Parse decodes msg.
 func (s *RemoteClockSync) Parse(msg []byte) error { return s.parse(msg, schema.MessageRemoteClockSync) }
 
-// Rounds returns the readings, which are SyncedClocks.
+// Rounds returns a list of encoded SyncedClocks.
 func (s *RemoteClockSync) Rounds() List { return s.list(schema.RemoteClockSync_SyncedClocks) }
 
-// SyncedClocks decodes the message RemoteClockSync.SyncedClocks: a ClockSnapshot of a machine, and one taken later of the host.
+// SyncedClocks decodes a RemoteClockSync.SyncedClocks message: a ClockSnapshot of a machine, and a later one of the host.
 type SyncedClocks struct{ Client, Host []byte }
 
 // Parse decodes msg.

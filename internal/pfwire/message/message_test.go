@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// No input makes a decoder panic, and whatever the generated structs can read is decoded the same.
+// No input makes a decoder panic, and input that the generated structs can read is decoded in the same way.
 func FuzzTrackEvent(f *testing.F) {
 	for _, text := range []string{
 		`type: TYPE_SLICE_BEGIN track_uuid: 7 name: "a" categories: "c" category_iids: [1, 2] flow_ids: [3, 4] terminating_flow_ids: 5`,
@@ -69,7 +69,7 @@ func sameAnnotation(t *testing.T, msg []byte, want *protos.DebugAnnotation) {
 		t.Errorf("name %q %d, want %v", a.Name, a.NameIID, want)
 	}
 	if a.Values != 1 {
-		return // the kinds of several values may differ: lists are not part of the oneof
+		return // with several values, the kinds can differ: lists are not part of the oneof
 	}
 	switch a.Kind {
 	case IntAnnotation:

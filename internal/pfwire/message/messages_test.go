@@ -50,7 +50,7 @@ type witness struct {
 	mistyped func(msg []byte) []int // the result of Mistyped; nil: the decoder has no such method
 }
 
-// against makes a witness that compares a decoder with a generated struct.
+// against returns a witness that compares a decoder with a generated struct.
 func against[T any, P interface {
 	*T
 	Parse([]byte) error
@@ -327,9 +327,9 @@ var witnesses = []witness{
 	}),
 }
 
-// thinksOtherwise reports whether the decoders may read a message with unknown fields differently: they do not know the values of enums,
-// count mistyped messages of lists, and those that are structs accept fields with any wire type or number, such as the payload of a
-// packet.
+// thinksOtherwise reports whether the decoders can read a message with unknown fields differently: they do not know the values of
+// enums, count mistyped messages in lists, and, if they are structs, accept fields with any wire type or number, such as the
+// payload of a packet.
 func thinksOtherwise(m protoreflect.Message, isStruct bool) (otherwise bool) {
 	for unknown := m.GetUnknown(); len(unknown) > 0; {
 		number, wireType, n := protowire.ConsumeField(unknown)
@@ -397,7 +397,7 @@ func (w *witness) encodeSeed(t testing.TB) []byte {
 	return msg
 }
 
-// A field with another wire type than the schema's is read as unknown and reported, alone and after a valid one.
+// A field with a wire type other than the schema's is treated as unknown and reported, alone and after a valid one.
 func TestMistypedFields(t *testing.T) {
 	forms := map[protowire.Type][]byte{
 		protowire.VarintType: {7}, protowire.Fixed32Type: {7, 0, 0, 0}, protowire.Fixed64Type: {7, 0, 0, 0, 0, 0, 0, 0}, protowire.BytesType: {1, 'x'},
@@ -427,7 +427,7 @@ func TestMistypedFields(t *testing.T) {
 	}
 }
 
-// No input makes a decoder panic, and whatever the generated structs can read is decoded the same.
+// No input makes a decoder panic, and input that the generated structs can read is decoded in the same way.
 func FuzzMessages(f *testing.F) {
 	for i, w := range witnesses {
 		msg := w.encodeSeed(f)

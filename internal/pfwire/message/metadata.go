@@ -6,24 +6,24 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// TraceAttributes decodes the message TraceAttributes.
+// TraceAttributes decodes a TraceAttributes message.
 type TraceAttributes struct{ fields }
 
 // Parse decodes msg.
 func (t *TraceAttributes) Parse(msg []byte) error { return t.parse(msg, schema.MessageTraceAttributes) }
 
-// Attributes returns the attributes, which are Attributes.
+// Attributes returns a list of encoded Attributes.
 func (t *TraceAttributes) Attributes() List { return t.list(schema.TraceAttributes_Attribute) }
 
-// Pages returns the pages, written by weft, which are Pages; damaged ones may be nil.
+// Pages returns a list of encoded Pages, which only weft writes; damaged ones may be nil.
 func (t *TraceAttributes) Pages() List { return t.list(schema.TraceAttributes_WeftPages) }
 
-// Mistyped is fields.Mistyped without pages.
+// Mistyped is like fields.Mistyped, but ignores pages.
 func (t *TraceAttributes) Mistyped() []int {
 	return slices.DeleteFunc(t.fields.Mistyped(), func(n int) bool { return n == schema.TraceAttributes_WeftPages })
 }
 
-// Attribute decodes the message TraceAttributes.Attribute.
+// Attribute decodes a TraceAttributes.Attribute message.
 type Attribute struct{ fields }
 
 // Parse decodes msg.
@@ -40,19 +40,19 @@ func (a *Attribute) IsInt() bool {
 	return a.oneof(schema.TraceAttributesAttribute_LongValue, schema.TraceAttributesAttribute_StringValue) == schema.TraceAttributesAttribute_LongValue
 }
 
-// ChromeEvents decodes the message ChromeEventBundle.
+// ChromeEvents decodes a ChromeEventBundle message.
 type ChromeEvents struct{ fields }
 
 // Parse decodes msg.
 func (e *ChromeEvents) Parse(msg []byte) error { return e.parse(msg, schema.MessageChromeEventBundle) }
 
-// Metadata returns the metadata, which are ChromeMetadata.
+// Metadata returns a list of encoded ChromeMetadata.
 func (e *ChromeEvents) Metadata() List { return e.list(schema.ChromeEventBundle_Metadata) }
 
 // Other returns the numbers of the other fields.
 func (e *ChromeEvents) Other() []int { return e.beyond(1 << schema.ChromeEventBundle_Metadata) }
 
-// ChromeMetadata decodes the message ChromeMetadata, the old form of attributes.
+// ChromeMetadata decodes a ChromeMetadata message, the old form of attributes.
 type ChromeMetadata struct{ fields }
 
 // Parse decodes msg.
@@ -71,7 +71,7 @@ func (m *ChromeMetadata) value() int {
 	return m.oneof(schema.ChromeMetadata_StringValue, schema.ChromeMetadata_BoolValue, schema.ChromeMetadata_IntValue, schema.ChromeMetadata_JSONValue)
 }
 
-// Page decodes the message WeftPage.
+// Page decodes a WeftPage message.
 type Page struct{ fields }
 
 // Parse decodes msg.
@@ -85,7 +85,7 @@ func (p *Page) URL() []byte     { return p.bytes(schema.WeftPage_URL) }
 func (p *Page) IDSpace() []byte { return p.bytes(schema.WeftPage_IDSpace) }
 func (p *Page) IsPrivate() bool { return p.uint(schema.WeftPage_IsPrivate) != 0 }
 
-// TraceUUID decodes the message TraceUuid.
+// TraceUUID decodes a TraceUuid message.
 type TraceUUID struct{ fields }
 
 // Parse decodes msg.
@@ -94,7 +94,7 @@ func (u *TraceUUID) Parse(msg []byte) error { return u.parse(msg, schema.Message
 func (u *TraceUUID) MSB() uint64 { return u.uint(schema.TraceUuid_Msb) }
 func (u *TraceUUID) LSB() uint64 { return u.uint(schema.TraceUuid_Lsb) }
 
-// ServiceEvent decodes the message TracingServiceEvent.
+// ServiceEvent decodes a TracingServiceEvent message.
 type ServiceEvent struct{ fields }
 
 // Parse decodes msg.
@@ -106,7 +106,7 @@ func (e *ServiceEvent) TracingStarted() bool {
 	return e.uint(schema.TracingServiceEvent_TracingStarted) != 0
 }
 
-// ExtensionDescriptor decodes the message ExtensionDescriptor: a FileDescriptorSet, perhaps compressed.
+// ExtensionDescriptor decodes an ExtensionDescriptor message: a FileDescriptorSet, which may be compressed.
 type ExtensionDescriptor struct{ fields }
 
 // Parse decodes msg.

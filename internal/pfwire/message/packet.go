@@ -12,7 +12,7 @@ type SequenceKey struct {
 	Machine, ID uint32
 }
 
-// TracePacket decodes the message TracePacket (perfetto.md 2).
+// TracePacket decodes a TracePacket message (perfetto.md 2).
 type TracePacket struct {
 	Timestamp    uint64
 	HasTimestamp bool
@@ -25,7 +25,7 @@ type TracePacket struct {
 	InternedData []byte
 	Defaults     []byte // nil if missing; not nil if empty
 
-	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
+	ThreadTime    int64 // thread time of an instant, see weft_thread_time in the schema
 	HasThreadTime bool
 
 	ThreadTimeDelta    int64 // see weft_thread_time_delta in the schema
@@ -35,7 +35,7 @@ type TracePacket struct {
 	FlowSteps []byte // see weft_flow_steps in the schema: numbers, packed
 	Levels    uint64 // see weft_levels in the schema
 	Thread    uint64 // uuid; 0: missing; see weft_thread in the schema
-	Mistyped  int    // the number of one of these fields that has another wire type and is ignored; 0: none
+	Mistyped  int    // number of one of these fields that has the wrong wire type and is ignored; 0: none
 
 	// Payload is the number of the packet's payload field, Data its contents; 0: no payload. The payload is a oneof: the last one
 	// wins.
@@ -44,7 +44,8 @@ type TracePacket struct {
 	Idle    bool // a track event or sample of an idle thread: see weft_idle and weft_idle_sample in the schema
 	Folded  bool // a track event that viewers skip: see weft_folded in the schema
 
-	// Bundle is a compressed stream of packets, nil if the packet is not a bundle. It takes precedence over the rest of the packet.
+	// Bundle is a compressed stream of packets, or nil if the packet is not a bundle. It takes precedence over the rest of the
+	// packet.
 	Bundle     []byte
 	BundleZstd bool // the stream is compressed with zstd
 }
@@ -107,7 +108,7 @@ func (p *TracePacket) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// parseNumber decodes a varint field of weft's own.
+// parseNumber decodes one of weft's own varint fields.
 func (p *TracePacket) parseNumber(r *wire.Reader) {
 	if r.Type() != wire.Varint {
 		p.Mistyped = r.Field()
@@ -127,13 +128,13 @@ func (p *TracePacket) parseNumber(r *wire.Reader) {
 	}
 }
 
-// DescribesClocks reports whether the payload does not advance an incremental clock despite a timestamp: a clock snapshot, service
-// event or extension descriptor.
+// DescribesClocks reports whether the payload is of a type that does not advance an incremental clock despite a timestamp: a
+// clock snapshot, service event or extension descriptor.
 func (p *TracePacket) DescribesClocks() bool {
 	return p.Payload == schema.TracePacket_ClockSnapshot || p.Payload == schema.TracePacket_ServiceEvent || p.Payload == schema.TracePacket_ExtensionDescriptor
 }
 
-// TracePacketDefaults decodes the message TracePacketDefaults: default values for events of a sequence.
+// TracePacketDefaults decodes a TracePacketDefaults message: default values for events on a sequence.
 type TracePacketDefaults struct {
 	ClockID           uint32
 	TrackUUID         uint64
@@ -177,20 +178,20 @@ func (d *TracePacketDefaults) parseTrackEvent(msg []byte) error {
 	return r.Err()
 }
 
-// ClockSnapshot decodes the message ClockSnapshot.
+// ClockSnapshot decodes a ClockSnapshot message.
 type ClockSnapshot struct{ fields }
 
 // Parse decodes msg.
 func (s *ClockSnapshot) Parse(msg []byte) error { return s.parse(msg, schema.MessageClockSnapshot) }
 
-// Clocks returns the readings of clocks, which are ClockReadings.
+// Clocks returns a list of encoded ClockReadings.
 func (s *ClockSnapshot) Clocks() List     { return s.list(schema.ClockSnapshot_Clocks) }
 func (s *ClockSnapshot) HasPrimary() bool { return s.has(schema.ClockSnapshot_PrimaryTraceClock) }
 func (s *ClockSnapshot) PrimaryClock() uint32 {
 	return uint32(s.uint(schema.ClockSnapshot_PrimaryTraceClock))
 }
 
-// ClockReading decodes the message ClockSnapshot.Clock.
+// ClockReading decodes a ClockSnapshot.Clock message.
 type ClockReading struct{ fields }
 
 // Parse decodes msg.

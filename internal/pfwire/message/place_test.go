@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// elsewhere are the files that iterate over encoded fields themselves, and why. Most need the positions of bytes, which no decoder returns.
+// elsewhere lists the files that iterate over encoded fields themselves, with the reasons. Most need the positions of bytes,
+// which no decoder returns.
 var elsewhere = map[string]string{
 	"internal/load/foreign.go":                "tells files of protobuf apart that weft does not read",
 	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
@@ -38,8 +39,8 @@ var elsewhere = map[string]string{
 	"pftrace/verify_schema.go":                "checks the structure of every message by the table of package schema",
 }
 
-// Each message is decoded in one place: no other package iterates over encoded fields, except the files in elsewhere, or compares a
-// field's number. The numbers of packets and their payloads may be used anywhere, because TracePacket.Payload has them.
+// Each message is decoded in one place: no other package iterates over encoded fields, except the files in elsewhere, or compares
+// field numbers. The numbers of packets and their payloads may be used anywhere, because TracePacket.Payload contains them.
 func TestMessagesAreDecodedHere(t *testing.T) {
 	const root = "../../.."
 	numbers := fieldNumbers(t, filepath.Join(root, "internal/schema/schema.pb.go"))
@@ -87,7 +88,7 @@ func TestMessagesAreDecodedHere(t *testing.T) {
 	}
 }
 
-// fieldNumbers returns the constants of package schema that are numbers of fields.
+// fieldNumbers returns the constants of package schema that are field numbers.
 func fieldNumbers(t *testing.T, path string) map[string]bool {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {
@@ -107,7 +108,7 @@ func fieldNumbers(t *testing.T, path string) map[string]bool {
 	return numbers
 }
 
-// stepsThrough returns where a file creates a reader of encoded fields.
+// stepsThrough returns the positions at which a file creates a reader of encoded fields.
 func stepsThrough(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && (isOf(s, "wire") && (s.Sel.Name == "NewReader" || s.Sel.Name == "NewPacked") ||

@@ -2,7 +2,7 @@ package message
 
 import "github.com/weft-trace/weft/internal/schema"
 
-// Callstack decodes the message Callstack.
+// Callstack decodes a Callstack message.
 type Callstack struct{ fields }
 
 // Parse decodes msg.
@@ -13,7 +13,7 @@ func (c *Callstack) AppendFrameIIDs(to []uint64) []uint64 {
 	return c.varints(to, schema.Callstack_FrameIDs)
 }
 
-// Frame decodes the message Frame.
+// Frame decodes a Frame message.
 type Frame struct{ fields }
 
 // Parse decodes msg.
@@ -29,7 +29,7 @@ func (f *Frame) RelPC() uint64         { return f.uint(schema.Frame_RelPC) }
 func (f *Frame) HasKind() bool         { return f.has(schema.Frame_Kind) }
 func (f *Frame) HasKindText() bool     { return f.has(schema.Frame_KindStr) }
 
-// Mapping decodes the message Mapping.
+// Mapping decodes a Mapping message.
 type Mapping struct{ fields }
 
 // Parse decodes msg.
@@ -48,10 +48,10 @@ func (m *Mapping) HasPlace() bool {
 	return m.oneof(schema.Mapping_StartOffset, schema.Mapping_ExactOffset, schema.Mapping_Start, schema.Mapping_End, schema.Mapping_LoadBias) != 0
 }
 
-// InlineFrames returns the frames of a TrackEvent.Callstack, which are InlineFrames, outermost first.
+// InlineFrames returns the encoded InlineFrames of a TrackEvent.Callstack, outermost first.
 func InlineFrames(msg []byte) List { return newList(msg, schema.TrackEventCallstack_Frames) }
 
-// InlineFrame decodes the message TrackEvent.Callstack.Frame.
+// InlineFrame decodes a TrackEvent.Callstack.Frame message.
 type InlineFrame struct{ fields }
 
 // Parse decodes msg.
@@ -65,7 +65,7 @@ func (f *InlineFrame) Line() uint32 {
 	return uint32(f.uint(schema.TrackEventCallstackFrame_LineNumber))
 }
 
-// StackSample decodes the message StackSample. Weight counts Counter.
+// StackSample decodes a StackSample message. Counter describes what Weight counts.
 type StackSample struct{ fields }
 
 // Parse decodes msg.
@@ -103,7 +103,7 @@ func (s *StackSample) Other() []int {
 		1<<schema.StackSample_PrimaryDescriptor | 1<<schema.StackSample_PrimaryDescriptorIID | 1<<schema.StackSample_PrimaryWeight)
 }
 
-// TaskContext decodes the message StackSample.TaskContext. Its 32-bit ids are returned as they were written.
+// TaskContext decodes a StackSample.TaskContext message. Its 32-bit ids are returned as written.
 type TaskContext struct{ fields }
 
 // Parse decodes msg.
@@ -115,7 +115,7 @@ func (c *TaskContext) PID() uint64      { return c.uint(schema.StackSampleTaskCo
 func (c *TaskContext) TID() uint64      { return c.uint(schema.StackSampleTaskContext_TID) }
 func (c *TaskContext) HasAsyncID() bool { return c.has(schema.StackSampleTaskContext_AsyncID) }
 
-// ExecutionContext decodes the message StackSample.ExecutionContext.
+// ExecutionContext decodes a StackSample.ExecutionContext message.
 type ExecutionContext struct{ fields }
 
 // Parse decodes msg.
@@ -129,7 +129,7 @@ func (c *ExecutionContext) CPU() uint32 {
 }
 func (c *ExecutionContext) HasMode() bool { return c.has(schema.StackSampleExecutionContext_Mode) }
 
-// SampleCounter decodes the message StackSample.CounterDescriptor.
+// SampleCounter decodes a StackSample.CounterDescriptor message.
 type SampleCounter struct{ fields }
 
 // Parse decodes msg.
@@ -139,7 +139,7 @@ func (c *SampleCounter) Parse(msg []byte) error {
 
 func (c *SampleCounter) Name() []byte { return c.bytes(schema.StackSampleCounterDescriptor_Name) }
 
-// Unit returns the unit: a number of the schema, or a text.
+// Unit returns the unit: a number from the schema, or a text.
 func (c *SampleCounter) Unit() (unit uint64, text []byte) {
 	if c.oneof(schema.StackSampleCounterDescriptor_Unit, schema.StackSampleCounterDescriptor_UnitStr) == schema.StackSampleCounterDescriptor_Unit {
 		return c.uint(schema.StackSampleCounterDescriptor_Unit), nil
@@ -153,7 +153,7 @@ func (c *SampleCounter) Other() []int {
 		1<<schema.StackSampleCounterDescriptor_Unit | 1<<schema.StackSampleCounterDescriptor_UnitStr)
 }
 
-// StackSampleDefaults decodes the message StackSampleDefaults.
+// StackSampleDefaults decodes a StackSampleDefaults message.
 type StackSampleDefaults struct{ fields }
 
 // Parse decodes msg.
@@ -163,7 +163,7 @@ func (d *StackSampleDefaults) Parse(msg []byte) error {
 
 func (d *StackSampleDefaults) Source() []byte { return d.bytes(schema.StackSampleDefaults_Source) }
 
-// Counter returns a SampleCounter, nil if it is missing.
+// Counter returns the encoded SampleCounter, or nil if it is missing.
 func (d *StackSampleDefaults) Counter() []byte {
 	return d.bytes(schema.StackSampleDefaults_PrimaryDescriptor)
 }
@@ -173,7 +173,7 @@ func (d *StackSampleDefaults) Other() []int {
 	return d.beyond(1<<schema.StackSampleDefaults_Source | 1<<schema.StackSampleDefaults_PrimaryDescriptor)
 }
 
-// PerfSample decodes the message PerfSample.
+// PerfSample decodes a PerfSample message.
 type PerfSample struct{ fields }
 
 // Parse decodes msg.
@@ -190,7 +190,7 @@ func (s *PerfSample) Other() []int {
 	return s.beyond(1<<schema.PerfSample_CPU | 1<<schema.PerfSample_PID | 1<<schema.PerfSample_TID | 1<<schema.PerfSample_CallstackIID)
 }
 
-// StreamingProfile decodes the message StreamingProfilePacket.
+// StreamingProfile decodes a StreamingProfilePacket message.
 type StreamingProfile struct{ fields }
 
 // Parse decodes msg.
@@ -202,7 +202,7 @@ func (p *StreamingProfile) AppendCallstackIIDs(to []uint64) []uint64 {
 	return p.varints(to, schema.StreamingProfilePacket_CallstackIID)
 }
 
-// AppendTimeDeltasUS appends the time deltas, which may be negative as int64.
+// AppendTimeDeltasUS appends the time deltas; as int64, they can be negative.
 func (p *StreamingProfile) AppendTimeDeltasUS(to []uint64) []uint64 {
 	return p.varints(to, schema.StreamingProfilePacket_TimestampDeltaUS)
 }

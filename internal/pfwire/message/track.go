@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// TrackDescriptor decodes the message TrackDescriptor (perfetto.md 2).
+// TrackDescriptor decodes a TrackDescriptor message (perfetto.md 2).
 type TrackDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -17,12 +17,12 @@ func (d *TrackDescriptor) UUID() uint64        { return d.uint(schema.TrackDescr
 func (d *TrackDescriptor) ParentUUID() uint64  { return d.uint(schema.TrackDescriptor_ParentUUID) }
 func (d *TrackDescriptor) Description() []byte { return d.bytes(schema.TrackDescriptor_Description) }
 
-// Name returns the name, whatever its form.
+// Name returns the name, regardless of its form.
 func (d *TrackDescriptor) Name() []byte {
 	return d.bytes(d.oneof(schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName))
 }
 
-// Process, Thread and Counter return a ProcessDescriptor, a ThreadDescriptor or a CounterDescriptor; nil if it is missing.
+// Process, Thread and Counter return the encoded ProcessDescriptor, ThreadDescriptor or CounterDescriptor; nil if it is missing.
 func (d *TrackDescriptor) Process() []byte { return d.bytes(schema.TrackDescriptor_Process) }
 func (d *TrackDescriptor) Thread() []byte  { return d.bytes(schema.TrackDescriptor_Thread) }
 func (d *TrackDescriptor) Counter() []byte { return d.bytes(schema.TrackDescriptor_Counter) }
@@ -45,20 +45,20 @@ func (d *TrackDescriptor) MergeKey() (text []byte, number uint64, isNumber bool)
 	return d.bytes(schema.TrackDescriptor_SiblingMergeKey), 0, false
 }
 
-// HasMark reports whether the track has a mark of weft, damaged or not.
+// HasMark reports whether the track has weft's mark, damaged or not.
 func (d *TrackDescriptor) HasMark() bool {
 	return d.has(schema.TrackDescriptor_WeftMark) || slices.Contains(d.fields.Mistyped(), schema.TrackDescriptor_WeftMark)
 }
 
-// Mistyped is fields.Mistyped without the mark: see HasMark.
+// Mistyped is like fields.Mistyped, but ignores the mark, see HasMark.
 func (d *TrackDescriptor) Mistyped() []int {
 	return slices.DeleteFunc(d.fields.Mistyped(), func(n int) bool { return n == schema.TrackDescriptor_WeftMark })
 }
 
-// Mark returns weft's mark on a track that it wrote, a TrackMark; nil if there is none.
+// Mark returns the encoded TrackMark of a track that weft wrote, or nil.
 func (d *TrackDescriptor) Mark() []byte { return d.bytes(schema.TrackDescriptor_WeftMark) }
 
-// ProcessDescriptor decodes the message ProcessDescriptor.
+// ProcessDescriptor decodes a ProcessDescriptor message.
 type ProcessDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -72,7 +72,7 @@ func (d *ProcessDescriptor) Name() []byte          { return d.bytes(schema.Proce
 func (d *ProcessDescriptor) Labels() [][]byte      { return d.texts(schema.ProcessDescriptor_ProcessLabels) }
 func (d *ProcessDescriptor) StartNS() int64        { return d.int(schema.ProcessDescriptor_StartTimestampNS) }
 
-// ThreadDescriptor decodes the message ThreadDescriptor. TimeUS and ThreadTimeUS are the base of events' relative times in the old
+// ThreadDescriptor decodes a ThreadDescriptor message. TimeUS and ThreadTimeUS are the bases of relative event times in the old
 // form.
 type ThreadDescriptor struct{ fields }
 
@@ -93,7 +93,7 @@ func (d *ThreadDescriptor) ThreadTimeUS() int64 {
 	return d.int(schema.ThreadDescriptor_ReferenceThreadTimeUS)
 }
 
-// CounterDescriptor decodes the message CounterDescriptor.
+// CounterDescriptor decodes a CounterDescriptor message.
 type CounterDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -113,7 +113,7 @@ func (d *CounterDescriptor) IsIncremental() bool {
 }
 func (d *CounterDescriptor) ShareKey() []byte { return d.bytes(schema.CounterDescriptor_YAxisShareKey) }
 
-// TrackMark decodes the message WeftTrackMark: weft's mark on a track that it wrote.
+// TrackMark decodes a WeftTrackMark message: weft's mark on a track that it wrote.
 type TrackMark struct{ fields }
 
 // Parse decodes msg.
@@ -127,7 +127,7 @@ func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts
 func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
 func (m *TrackMark) Input() []byte   { return m.bytes(schema.WeftTrackMark_Input) }
 
-// RecordedPID returns the pid of a process in its recording; false if it is the descriptor's.
+// RecordedPID returns the pid of a process in its recording, or false if that is the pid in the descriptor.
 func (m *TrackMark) RecordedPID() (int64, bool) {
 	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
 }
@@ -135,7 +135,7 @@ func (m *TrackMark) RecordedPID() (int64, bool) {
 // Moved returns how much later the events of a process are than in its recording, in nanoseconds.
 func (m *TrackMark) Moved() int64 { return m.int(schema.WeftTrackMark_MovedNS) }
 
-// Fact decodes the message WeftFact: a value shared by all samples of a thread.
+// Fact decodes a WeftFact message: a value shared by all samples of a thread.
 type Fact struct{ fields }
 
 // Parse decodes msg.
@@ -146,7 +146,7 @@ func (f *Fact) Samples() uint64 { return f.uint(schema.WeftFact_Samples) }
 func (f *Fact) StartNS() uint64 { return f.uint(schema.WeftFact_StartNS) }
 func (f *Fact) EndNS() uint64   { return f.uint(schema.WeftFact_EndNS) }
 
-// Value returns the value in its form; the other results are nil.
+// Value returns the value as the result of its type; the other results are nil.
 func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 	field := f.oneof(schema.WeftFact_Integer, schema.WeftFact_Number, schema.WeftFact_Text)
 	switch r := f.field(field); field {
@@ -162,7 +162,7 @@ func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 	return nil, nil, nil
 }
 
-// InputID decodes the message WeftInputID: the id and name of a process or thread in weft's input.
+// InputID decodes a WeftInputID message: the id and name of a process or thread in weft's input.
 type InputID struct{ fields }
 
 // Parse decodes msg.
@@ -177,7 +177,7 @@ func (id *InputID) Name() []byte       { return id.bytes(schema.WeftInputID_Name
 // ProcessTree iterates over the processes and threads of a ProcessTree message.
 type ProcessTree struct{ r wire.Reader }
 
-// NewProcessTree returns a ProcessTree before its first entry.
+// NewProcessTree returns a ProcessTree positioned before its first entry.
 func NewProcessTree(msg []byte) ProcessTree { return ProcessTree{wire.NewReader(msg)} }
 
 // Next advances to the next entry.
@@ -186,7 +186,7 @@ func (t *ProcessTree) Next() bool { return t.r.Next() }
 // Err returns the error that stopped Next, if any.
 func (t *ProcessTree) Err() error { return t.r.Err() }
 
-// Process and Thread return the current entry as a ProcessTreeProcess or a ProcessTreeThread; nil if it is the other.
+// Process and Thread return the current entry, an encoded ProcessTreeProcess or ProcessTreeThread; nil for the other type.
 func (t *ProcessTree) Process() []byte { return t.entry(schema.ProcessTree_Processes) }
 func (t *ProcessTree) Thread() []byte  { return t.entry(schema.ProcessTree_Threads) }
 
@@ -197,7 +197,7 @@ func (t *ProcessTree) entry(field int) []byte {
 	return t.r.Bytes()
 }
 
-// ProcessTreeProcess decodes the message ProcessTree.Process.
+// ProcessTreeProcess decodes a ProcessTree.Process message.
 type ProcessTreeProcess struct{ fields }
 
 // Parse decodes msg.
@@ -212,7 +212,7 @@ func (p *ProcessTreeProcess) CommandLine() [][]byte {
 	return p.texts(schema.ProcessTreeProcess_Cmdline)
 }
 
-// ProcessTreeThread decodes the message ProcessTree.Thread.
+// ProcessTreeThread decodes a ProcessTree.Thread message.
 type ProcessTreeThread struct{ fields }
 
 // Parse decodes msg.

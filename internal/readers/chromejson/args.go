@@ -8,19 +8,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth is the depth to which nested arguments are encoded as structure (section 3).
+// maxDepth is the maximum depth of nested arguments that are encoded as structure (section 3).
 const maxDepth = 512
 
 func newArgReader(s *jsonscan.Scanner, enc *timeline.ArgsEncoder) readers.ArgReader {
 	return readers.ArgReader{S: s, Enc: enc, MaxDepth: maxDepth}
 }
 
-// scanArgs reads the value of args and encodes it at once. Chrome writes args before the phase: encoding them in vain
-// for counters and metadata, which use the text, costs less than reading all args twice.
+// scanArgs reads the value of args and encodes it at once. Chrome writes args before the phase: encoding them
+// needlessly for counters and metadata, which use the text, costs less than reading all args twice.
 func (es *eventScanner) scanArgs() {
 	s, ev := es.S, &es.ev
 	v := &ev.Values[fieldArgs]
-	es.Reset() // the last of two args counts
+	es.Reset() // of duplicate args, the last counts
 	ev.deferred = false
 	if es.args.KeepsNone() || isDump(s.Window()) || es.tracing && isProfile(ev, s.Window()) {
 		ev.set(fieldArgs, s)
@@ -38,12 +38,12 @@ func (es *eventScanner) scanArgs() {
 	ev.traced = es.tracing && holdsTraceID(text)
 }
 
-// isDump reports whether args look like a memory dump's. They can be megabytes that are not kept as arguments, so they
-// are encoded only when the phase requires it.
+// isDump reports whether args look like a memory dump's. They can run to megabytes that are not kept as arguments, so
+// they are encoded only when the phase requires it.
 func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
 
-// isProfile reports whether args look like a piece of a V8 profile, which the Assembler reads. In many traces these
-// contain most of the numbers. Chrome writes args before the phase, Node after it.
+// isProfile reports whether args look like a piece of a V8 profile, which the Assembler reads. In many traces,
+// these pieces contain most of the numbers. Chrome writes args before the phase, Node after it.
 func isProfile(ev *event, args []byte) bool {
 	if ev.has(fieldPh) {
 		return string(ev.Values[fieldPh].Text) == "P"
@@ -52,7 +52,7 @@ func isProfile(ev *event, args []byte) bool {
 	return ok && (bytes.HasPrefix(data, []byte(`cpuProfile"`)) || bytes.HasPrefix(data, []byte(`lines"`)))
 }
 
-// encodeArgs encodes args; kind and text are results of Value.
+// encodeArgs encodes args; kind and text are the results of Value.
 func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 	switch {
 	case kind == jsonscan.Object && es.args.KeepsAll():
@@ -74,7 +74,7 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 // isDropped marks the keys in dropped.
 const isDropped = 1
 
-// keptKey reads the next key of args whose value is kept, and skips the others; false at the end.
+// keptKey returns the next key of args whose value is kept, skipping the others; false at the end.
 func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	s := es.S
 	for {
@@ -88,7 +88,7 @@ func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	}
 }
 
-// encodeAgain encodes the args of an already scanned event again, with fn.
+// encodeAgain re-encodes the args of an already scanned event with fn.
 func (rd *reader) encodeAgain(fn func(kind jsonscan.Kind, text []byte)) {
 	ev := &rd.ev
 	outer := rd.S
@@ -108,8 +108,8 @@ func (rd *reader) encodeDeferred() {
 	}
 }
 
-// weftKey opens the dictionary of arguments that weft adds, unless it is open, and names the next value in it (section
-// 5).
+// weftKey opens the dictionary of arguments that weft adds, unless it is already open, and names the next value in it
+// (section 5).
 func (rd *reader) weftKey(name string) {
 	if !rd.inWeft {
 		rd.inWeft = true
@@ -119,7 +119,7 @@ func (rd *reader) weftKey(name string) {
 	rd.Enc.Key([]byte(name))
 }
 
-// closeWeft closes that dictionary, so that other arguments may follow.
+// closeWeft closes the dictionary that weftKey opened, so that other arguments may follow.
 func (rd *reader) closeWeft() {
 	if rd.inWeft {
 		rd.inWeft = false
@@ -127,7 +127,7 @@ func (rd *reader) closeWeft() {
 	}
 }
 
-// weftValue adds an unchanged value of the input.
+// weftValue adds an unchanged value from the input.
 func (rd *reader) weftValue(name string, v value) {
 	switch v.kind {
 	case jsonscan.Invalid, jsonscan.Null, jsonscan.Object, jsonscan.Array:
@@ -137,7 +137,7 @@ func (rd *reader) weftValue(name string, v value) {
 	rd.Encode(v.kind, v.text, 1)
 }
 
-// encoded returns the arguments of the event with weft's additions, and counts their problems.
+// encoded returns the event's arguments with weft's additions and counts their problems.
 func (rd *reader) encoded() timeline.Args {
 	rd.closeWeft()
 	rd.Count(rd.log, rd.position(), "in args")

@@ -6,8 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// id returns the id of the event: the first of id, id2.global and id2.local that is a string or an integer (section
-// 11).
+// id returns the event's id: the first of id, id2.global and id2.local that is a string or an integer (section 11).
 func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
 	if v := ev.get(fieldID); v.isID() {
 		return v, timeline.AsyncPlain, true
@@ -21,7 +20,8 @@ func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
 	return value{}, 0, false
 }
 
-// asyncTrack returns the track of the event's asynchronous id. It counts an event without one and returns false.
+// asyncTrack returns the track of the event's asynchronous id. If the event lacks an id or a pid, it counts a problem
+// and returns false.
 func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -54,7 +54,7 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	return track, true
 }
 
-// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time becomes an argument,
+// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time becomes an argument
 // if the producer requests it.
 func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	track, ok := rd.asyncTrack(false)
@@ -73,7 +73,8 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	return true, rd.send()
 }
 
-// legacyAsync adds an S, F, T or p (section 12). An F has no name, because it closes the slice that its id opened last.
+// legacyAsync adds an S, F, T or p (section 12). An F has no name, because it closes the slice last opened under its
+// id.
 func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	track, ok := rd.asyncTrack(true)
 	if !ok {

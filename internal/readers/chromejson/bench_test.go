@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// BenchmarkRead reads a recording of Chrome into a timeline, and compares with encoding/json decoding the same bytes
+// BenchmarkRead reads a Chrome recording into a timeline, and compares that with encoding/json decoding the same bytes
 // into structs with typed header fields and raw args.
 func BenchmarkRead(b *testing.B) {
 	path := recording.Large(b, "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-small.json")
@@ -41,7 +41,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// measureJSON returns the best of three times of encoding/json for data.
+// measureJSON returns the best of three times that encoding/json takes for data.
 func measureJSON(b *testing.B, data []byte) time.Duration {
 	best := time.Hour
 	for range 3 {

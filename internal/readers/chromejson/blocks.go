@@ -15,27 +15,28 @@ import (
 // The event list is split into blocks of whole events, which are scanned in parallel and added in order.
 //
 // Scanning an event (finding its fields, encoding its arguments) depends on no other event; adding it (phases, tracks,
-// names, problems) depends on all events before it. A block ends at what looks like the border between two events;
-// scanning up to there shows whether it is one. Anything unexpected (a wrong border, damage, the end of the list) ends
-// reading in blocks at that point, and sequential reading continues. A single unusual event, such as one with a
-// duplicate key, is scanned again when it is added. So the result is the same as without blocks, byte for byte.
+// names, problems) depends on all events before it. A block ends at an apparent border between two events;
+// scanning up to it shows whether it is one. Anything unexpected (a wrong border, damage, the end of the list) ends
+// reading in blocks at that point, and sequential reading takes over. A single unusual event, such as one with a
+// duplicate key, is rescanned when it is added. So the result is byte for byte the same as without blocks.
 //
-// Data that passes between goroutines is small and has no pointers: members in a jsonscan.Pack, encoded arguments, and
-// new argument names, which get their ids when they are added.
+// Data passed between goroutines is small and free of pointers: members in a jsonscan.Pack, encoded arguments, and
+// new argument names, which receive their ids when they are added.
 const (
 	blockSize = 1 << 20
 	// growBlock limits the search for a border: a block may be this many times its usual length.
 	growBlock = 16
-	// warmUp is the divisor of a block for the part that is read sequentially first: most argument names occur there.
+	// warmUp is a divisor: the first blockSize/warmUp bytes are read sequentially, because most argument names occur
+	// there.
 	warmUp = 4
-	// maxCandidates limits the positions in a block that are tried as borders.
+	// maxCandidates limits the number of positions in a block that are tried as borders.
 	maxCandidates = 1 << 12
 )
 
-// block is a run of events that a scanner processes.
+// block is a run of events that one goroutine scans.
 type block struct {
 	text   []byte
-	offset int64 // of text in the input
+	offset int64 // start of text in the input
 	keys   timeline.Keys
 	done   chan struct{}
 
@@ -50,9 +51,9 @@ type block struct {
 // scanned is one event of a block.
 type scanned struct {
 	seen       uint64
-	start, end uint32 // in text
-	values     uint32 // index of its values
-	args       uint32 // end of its arguments
+	start, end uint32 // position in block.text
+	values     uint32 // index of its values in block.values
+	args       uint32 // end of its arguments in block.args
 	odd        bool
 	deferred   bool
 	traced     bool
@@ -62,13 +63,13 @@ type scanned struct {
 type splitter struct {
 	rest   io.Reader
 	buf    []byte // read, but not yet in a block
-	offset int64  // of buf
+	offset int64  // start of buf in the input
 	err    error  // final error of rest
 	key    []byte // first key of events
 	size   int    // size of a block
 }
 
-// mayUseBlocks reports whether reading may continue in blocks. The scanner is at the bracket of an event after a comma.
+// mayUseBlocks reports whether reading may continue in blocks. The scanner is at an event's bracket after a comma.
 func (rd *reader) mayUseBlocks() bool {
 	return rd.opts.Workers > 1 && rd.S.Offset() >= rd.blocksFrom
 }
@@ -133,7 +134,7 @@ func (rd *reader) blocks() (after byte, err error) {
 	return after, err
 }
 
-// firstKey returns the first key of the event at the start of text, with its quotes.
+// firstKey returns the first key of the event at the start of text, including its quotes.
 func firstKey(text []byte) []byte {
 	i := bytes.IndexByte(text, '"')
 	if i < 0 || len(bytes.TrimLeft(text[1:i], " \t\r\n")) > 0 {
@@ -146,7 +147,7 @@ func firstKey(text []byte) []byte {
 	return bytes.Clone(text[i : i+n+2])
 }
 
-// remaining is the input after buf.
+// remaining returns the input after buf.
 func (c *splitter) remaining() io.Reader {
 	if c.err != nil {
 		return jsonscan.Failed{Err: c.err}
@@ -159,7 +160,7 @@ func (c *splitter) next(b *block) bool {
 	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
 		c.fill(size)
 		if n := c.border(); n > 0 {
-			// The block takes over the buffer, and its old buffer holds what follows the border.
+			// The block takes over the buffer; its old buffer receives the text after the border.
 			b.text, c.buf = c.buf[:n], append(b.text[:0], c.buf[n:]...)
 			b.offset = c.offset
 			c.offset += int64(n)
@@ -172,7 +173,7 @@ func (c *splitter) next(b *block) bool {
 	return false
 }
 
-// fill reads until buf has size bytes.
+// fill reads until buf contains size bytes or the input ends.
 func (c *splitter) fill(size int) {
 	if cap(c.buf) < size {
 		c.buf = append(make([]byte, 0, size), c.buf...)
@@ -209,7 +210,7 @@ func (c *splitter) border() int {
 	return 0
 }
 
-// trimEnd removes white space from the end of text. It looks at a few bytes only.
+// trimEnd removes white space from the end of text, at most 64 bytes.
 func trimEnd(text []byte) []byte {
 	for n := 0; n < 64 && len(text) > 0 && bytes.IndexByte([]byte(" \t\r\n"), text[len(text)-1]) >= 0; n++ {
 		text = text[:len(text)-1]
@@ -250,14 +251,14 @@ func (rd *reader) addBlock(b *block) error {
 	return nil
 }
 
-// load sets the current event to one scanned in a block.
+// load sets ev to an event scanned in a block.
 func (ev *event) load(sc *scanned, b *block) {
 	ev.deferred, ev.traced = sc.deferred, sc.traced
 	ev.duplicates = 0
 	b.values.Load(&ev.Members, sc.seen, int(sc.values), b.text)
 }
 
-// blockPool manages the goroutines that scan blocks, and blocks for reuse.
+// blockPool manages the goroutines that scan blocks, and the reusable blocks.
 type blockPool struct {
 	jobs  chan *block
 	free  []*block
@@ -282,7 +283,7 @@ func newBlockPool(workers int, prototype *eventScanner, free []*block) *blockPoo
 	return p
 }
 
-// close ends the goroutines and returns the blocks for reuse.
+// close stops the goroutines and returns the blocks for reuse.
 func (p *blockPool) close() []*block {
 	close(p.jobs)
 	p.group.Wait()

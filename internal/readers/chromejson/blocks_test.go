@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Large inputs are read in blocks from the first to the last megabytes: tests that compare blocks with sequential
-// reading would pass without any. Recordings have one event per line, and white space in between.
+// Large inputs are read in blocks from about the first megabyte to the last: tests that compare blocks with sequential
+// reading would also pass without any block. The recordings have one event per line, and white space between events.
 func TestBlocksReachTheEnd(t *testing.T) {
 	for _, name := range []string{"traces/chrome/chrome-devtools-small.json", "traces/node/node-v24-all-node_trace.json"} {
 		data := recording.Bytes(t, name)

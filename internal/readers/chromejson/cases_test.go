@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite is the cases, read through windows of all sizes and in blocks of all sizes.
+// suite runs the cases, with windows and blocks of several sizes.
 var suite = readertest.Suite[Options]{
 	Read:   Read,
 	Common: func(o *Options) *readers.Options { return &o.Options },
@@ -54,7 +54,7 @@ func raisedByReader(k problem.Kind) bool {
 		return false
 	}
 	if k > problem.ObjectEndWithoutBegin {
-		return false // of other formats and passes
+		return false // problems of other formats and passes
 	}
 	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "container_", "link_"} {
 		if strings.HasPrefix(k.Name(), group) {

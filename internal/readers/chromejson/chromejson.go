@@ -1,25 +1,24 @@
 // Package chromejson reads traces in Chrome's Trace Event format into a timeline.
 //
-// It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
-// one streaming pass, and tolerates the damage of real files: the rules are in docs/formats/chrome-json.md, whose
+// It reads both forms of the format (an array of events and an object with traceEvents), with members in any order, in
+// one streaming pass, and tolerates the damage found in real files. The rules are in docs/formats/chrome-json.md, whose
 // sections the comments cite. The phases become:
 //
 //	B E X      slices of the thread
-//	i I R      instants of the thread, the process or the whole trace, by s
+//	i I R      instants of the thread, the process or the whole trace, depending on s
 //	b e n      asynchronous slices and instants by cat and id; S F T p their legacy form
 //	s t f      flow ends, bound by time; bind_id on B X b n, bound to its event
 //	C v        counters of the process
 //	M          names, labels, order and attributes of processes and threads
 //	N D O      slices and instants on a track "<name> objects" of the process
-//	T c V      with dur and without id a thread state; a clock sync; a global memory dump
+//	T c V      a thread state (T with dur and without id); a clock sync; a global memory dump
 //	P ( ) =    and every other letter: instants on a track "Other events"
 //
-// Later passes pair begin and end events, nest slices, resolve flows and assign processes ids that Perfetto can
-// represent.
-// Package jsonscan reads the text.
+// Later passes pair begin and end events, nest slices, resolve flows and assign process ids that Perfetto can
+// represent. Package jsonscan reads the text.
 //
-// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error of Read means that
-// the input as a whole is unreadable.
+// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error from Read means
+// that the input as a whole is unreadable.
 package chromejson
 
 import (
@@ -42,11 +41,11 @@ import (
 type Options struct {
 	readers.Options
 
-	// Profiles assembles the V8 CPU profiles of the trace; their processes and threads are TrackIDs. Their pieces are
-	// then not events of the trace. If nil, they stay events.
+	// Profiles assembles the V8 CPU profiles of the trace; their processes and threads are TrackIDs. If it is nil, the
+	// pieces of the profiles stay events of the trace.
 	Profiles *v8profile.Assembler
-	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and the maximum is 64. It
-	// does not change the result.
+	// Workers is the number of scanning goroutines, at most 64; with 0 or 1, the calling goroutine scans. It does not
+	// affect the result.
 	Workers int
 
 	block int // size of a block; 0: blockSize
@@ -60,7 +59,7 @@ func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
 	return new(jsonscan.KeyCache)
 }
 
-// Read reads the unpacked Chrome JSON trace r into b. Errors of r, b and ctx, and of inputs that are not Chrome JSON
+// Read reads the unpacked Chrome JSON trace r into b. Errors from r, b and ctx, and for inputs that are not Chrome JSON
 // traces, state their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
@@ -76,9 +75,9 @@ type reader struct {
 	eventScanner
 	ctx context.Context
 	doc *jsondoc.Reader  // reads the text outside the event list
-	sub jsonscan.Scanner // reads a piece of the current event again
+	sub jsonscan.Scanner // rereads a piece of the current event
 
-	piece      jsonscan.Scanner // replaces s while reading in blocks
+	piece      jsonscan.Scanner // replaces S while reading in blocks
 	ahead      []byte           // buffer of the last splitter
 	spare      *spare
 	blocksFrom int64 // first offset at which blocks may start
@@ -87,17 +86,17 @@ type reader struct {
 	log  *problem.Log
 	opts Options
 
-	index    int64 // of the current event; outside traceEvents, of the next one
+	index    int64 // index of the current event or, outside traceEvents, of the next one
 	found    bool  // the input has traceEvents
 	inEvents bool  // the current position is inside traceEvents
-	reparsed int64 // bytes parsed in vain, see mayReparse
+	reparsed int64 // bytes parsed in vain; see mayReparse
 
 	out    timeline.Event // passed to the Builder
 	flo    timeline.FlowEvent
 	inWeft bool   // the dictionary "weft" of the current event's arguments is open
 	buf    []byte // scratch for composed names
 
-	chart string // name of the last counter with several members
+	chart string // name of the last counter event with several members
 
 	picture []byte // scratch for screenshots
 
@@ -143,22 +142,22 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 
 // A spare is memory that readers reuse: for a small input, allocating it costs about as much time as reading.
 type spare struct {
-	window []byte // of the scanner
-	ahead  []byte // of the splitter
+	window []byte // the scanner's window
+	ahead  []byte // the splitter's buffer
 	blocks []*block
 }
 
 const (
 	// maxSpare limits the capacity of a buffer in a spare.
 	maxSpare = 2 * blockSize
-	// maxSpareInput limits the input whose reader returns a spare: after a larger one the memory is better used for its
-	// events.
+	// maxSpareInput limits the size of an input whose reader returns a spare: after a larger one, the memory is
+	// better used for its events.
 	maxSpareInput = 64 << 20
 )
 
 var spares = sync.Pool{New: func() any { return new(spare) }}
 
-// recycle returns the memory of the reader to the pool if its input was small.
+// recycle returns the reader's memory to the pool if its input was small.
 func (rd *reader) recycle() {
 	small := rd.S.Offset() <= maxSpareInput
 	spare := rd.spare
@@ -178,7 +177,7 @@ func (rd *reader) recycle() {
 	spares.Put(spare)
 }
 
-// finish adds what only the end of the input shows.
+// finish adds the data that depends on the whole input.
 func (rd *reader) finish() error {
 	rd.inEvents = false
 	rd.flushMetadata()
@@ -193,7 +192,7 @@ func (rd *reader) finish() error {
 	return nil
 }
 
-// position returns the position of the current event, or of the scanner outside the event list.
+// position returns the position of the current event or, outside the event list, of the scanner.
 func (rd *reader) position() problem.Position {
 	if rd.inEvents {
 		return problem.Position{Event: rd.index, Offset: rd.S.Start()}
@@ -201,10 +200,10 @@ func (rd *reader) position() problem.Position {
 	return problem.Position{Event: -1, Offset: rd.S.Start()}
 }
 
-// problem counts a problem of the current event.
+// problem counts a problem with the current event.
 func (rd *reader) problem(k problem.Kind, detail string) { rd.log.Add(k, rd.position(), detail) }
 
-// failed adds the position of the scanner to an error.
+// failed adds the scanner's position to an error.
 func (rd *reader) failed(err error) error {
 	if rd.inEvents {
 		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.S.Offset(), err)
@@ -212,7 +211,7 @@ func (rd *reader) failed(err error) error {
 	return fmt.Errorf("byte %d: %w", rd.S.Offset(), err)
 }
 
-// ended handles an error of Fill in the event list: it records the end of the input, which is not an error.
+// ended handles an error from the scanner in the event list. It records the end of the input, which is not a failure.
 func (rd *reader) ended(err error) error {
 	if err != io.EOF {
 		return rd.failed(err)

@@ -57,10 +57,10 @@ func (rd *reader) counter() error {
 	return nil
 }
 
-// hardwareCounters is the category of the GPU counters that PyTorch records under the names of NVIDIA's metrics.
+// hardwareCounters is the category of the GPU counters that PyTorch records under NVIDIA's metric names.
 const hardwareCounters = "hardware_counters"
 
-// metricUnit sets the unit of a metric if its name shows it (section 13).
+// metricUnit sets the unit of a metric if its name implies one (section 13).
 //
 //	dram__bytes_read.sum.per_second
 func metricUnit(key *timeline.CounterKey, name []byte) {
@@ -91,16 +91,17 @@ func metricUnit(key *timeline.CounterKey, name []byte) {
 	}
 }
 
-// counterMember is a value of a counter event.
+// counterMember is one of the values of a counter event.
 type counterMember struct {
 	key []byte
 	value
 }
 
-// maxSmallCounter is the number of members up to which equal keys are found by linear search.
+// maxSmallCounter is the maximum number of members that are searched linearly for equal keys.
 const maxSmallCounter = 16
 
-// counterMembers returns the members of the args of a counter. The last of two with the same key counts (section 3).
+// counterMembers returns the members of a counter's args. The last of several members with equal keys counts
+// (section 3).
 func (rd *reader) counterMembers(args []byte) []counterMember {
 	members := rd.counters[:0]
 	var byKey map[string]int // indexes, once there are many members
@@ -135,8 +136,8 @@ func (rd *reader) counterMembers(args []byte) []counterMember {
 	return members
 }
 
-// checkNumber counts the problems of a converted number. Numbers beyond doubles were already counted when they were
-// scanned as arguments.
+// checkNumber counts the problems with a converted number. Numbers beyond the range of a double were already counted
+// when they were scanned as arguments.
 func (rd *reader) checkNumber(m counterMember) {
 	if len(m.text) < minBigInteger && !bytes.ContainsAny(m.text, "eE") {
 		return
@@ -156,12 +157,12 @@ func (rd *reader) checkNumber(m counterMember) {
 // minBigInteger is the minimum length of an integer that may need more than 64 bits.
 const minBigInteger = 19
 
-// counterValue converts a number or a numeric string. A number beyond doubles is infinite.
+// counterValue converts a number or a numeric string. A number beyond the range of a double becomes infinite.
 func counterValue(v value) (timeline.Number, bool) {
 	text := v.text
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number:
-	case jsonscan.String: // as Perfetto parses it; unlike JSON, with plus signs, leading zeros, and points at the ends
+	case jsonscan.String: // as Perfetto parses it: unlike JSON, with plus signs, leading zeros, and points at the ends
 		if len(bytes.Trim(text, "+-.0123456789eE")) > 0 {
 			return timeline.Number{}, false
 		}
@@ -203,9 +204,9 @@ func (rd *reader) memoryDump() error {
 	return rd.dumpInstant(&d)
 }
 
-// dumpInstant adds an instant of the process with the level of detail of the dump.
+// dumpInstant adds an instant of the process with the dump's level of detail.
 func (rd *reader) dumpInstant(d *dumpReader) error {
-	rd.Reset() // drops args that were encoded
+	rd.Reset() // drops the encoded args
 	if len(d.level) > 0 {
 		rd.weftKey("level_of_detail")
 		rd.Enc.String(d.level)
@@ -223,7 +224,7 @@ type dumpReader struct {
 	err     error
 }
 
-// members calls member for each member of the next object; it drops any other value.
+// members calls member for each member of the next value, if that is an object; it drops any other value.
 func (d *dumpReader) members(member func(key []byte)) {
 	s := &d.rd.sub
 	if !startsObject(s) {
@@ -263,7 +264,7 @@ func (d *dumpReader) part(key []byte) {
 	}
 }
 
-// total reads one of the process totals.
+// total reads one process total.
 func (d *dumpReader) total(key []byte) {
 	units := "bytes"
 	kind, text := d.rd.sub.Scalar()
@@ -274,7 +275,7 @@ func (d *dumpReader) total(key []byte) {
 	d.add(value{kind, text}, units)
 }
 
-// allocator reads one allocator. Allocators with a slash are parts of others.
+// allocator reads one allocator. An allocator with a slash in its name is part of another and is dropped.
 func (d *dumpReader) allocator(name []byte) {
 	if bytes.IndexByte(name, '/') >= 0 {
 		d.rd.sub.Skip()
@@ -294,7 +295,7 @@ func (d *dumpReader) allocator(name []byte) {
 	})
 }
 
-// attribute reads one attribute of an allocator, with type, units and value.
+// attribute reads one attribute of an allocator: its type, units and value.
 func (d *dumpReader) attribute(allocator, name []byte) {
 	var typ, units, val value
 	s := &d.rd.sub

@@ -29,8 +29,8 @@ func (rd *reader) document() error {
 	return rd.doc.Trailing()
 }
 
-// eventArray reads the array form. A non-empty array without a single event is other JSON; empty arrays, empty objects
-// and malformed events are a trace.
+// eventArray reads the array form. An array is a trace if it is empty or contains an event; here, empty objects and
+// malformed events count as events.
 func (rd *reader) eventArray() error {
 	before := rd.otherElements()
 	err := rd.events()
@@ -45,7 +45,7 @@ func (rd *reader) otherElements() uint64 {
 	return rd.log.Count(problem.JSONNotAnEvent) + rd.log.Count(problem.EventMissingPhase)
 }
 
-// maxKeysNamed and maxKeyNamed limit the keys, and their length, in the message about an unknown format.
+// maxKeysNamed and maxKeyNamed limit the number and length of the keys in the message about an unknown format.
 const (
 	maxKeysNamed = 20
 	maxKeyNamed  = 40
@@ -102,7 +102,7 @@ func (rd *reader) member(key string, c byte) error {
 	return rd.attribute(key)
 }
 
-// traceEvents reads the event list, which starts with c.
+// traceEvents reads the event list; the value starts with c.
 func (rd *reader) traceEvents(c byte) error {
 	if c == '[' {
 		return rd.events()
@@ -115,7 +115,7 @@ func (rd *reader) traceEvents(c byte) error {
 }
 
 // value reads a value outside the events. The kind is Invalid if the value is longer than limit or malformed. The text
-// is valid until the scanner is used again.
+// is valid until the next use of the scanner.
 func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 	for {
 		if _, err := rd.doc.Peek(); err != nil {
@@ -137,7 +137,7 @@ func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 	}
 }
 
-// attribute reads a value into an attribute of the trace (section 4).
+// attribute reads a value and makes it an attribute of the trace (section 4).
 func (rd *reader) attribute(name string) error {
 	at := rd.position()
 	kind, text, err := rd.value(readers.MaxAttribute)

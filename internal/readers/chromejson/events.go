@@ -13,7 +13,7 @@ import (
 // errTooManyEvents reports more events than a timeline can number.
 var errTooManyEvents = errors.New("more than 4294967295 events")
 
-// cancelInterval is the number of events between checks of the context; inputs also check it.
+// cancelInterval is the number of events between checks of the context; reading the input checks it too.
 const cancelInterval = 4096
 
 // events reads the event list, starting at its bracket.
@@ -43,7 +43,7 @@ func (rd *reader) events() error {
 			rd.S.Advance(1)
 			return nil
 		case '{':
-			if after == '{' { // two events without a comma in between
+			if after == '{' { // two events without a comma between them
 				rd.doc.Comma(rd.position())
 			}
 			if after == ',' && rd.mayUseBlocks() {
@@ -72,8 +72,8 @@ func (rd *reader) events() error {
 	}
 }
 
-// element reads one event, starting at its bracket. It drops a truncated event as a whole, because a shortened number
-// could be read as a wrong one.
+// element reads one event, starting at its bracket. It drops a truncated event entirely, because a number that is
+// cut off could be read as a wrong one.
 func (rd *reader) element() error {
 	if !rd.mayReparse() && rd.lineIsTruncated() {
 		return rd.resync()

@@ -9,15 +9,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// An object or list outside the events is split into attributes up to these limits: levels, values, and bytes of all
-// keys and values. A larger one becomes a single attribute, its JSON text.
+// An object or list outside the events is split into attributes up to these limits: nesting levels, values, and total
+// bytes of keys and values. A larger one becomes a single attribute with its JSON text.
 const (
 	maxFactDepth = 8
 	maxFacts     = 256
 	maxFactBytes = 64 << 10
 )
 
-// facts reads an object or list outside the events and turns its values into attributes of the trace, named by their
+// facts reads an object or list outside the events and turns its values into attributes of the trace, named after their
 // paths (section 4). It skips texts that are too long for an attribute.
 func (rd *reader) facts(key string) error {
 	at := rd.position()
@@ -49,7 +49,7 @@ func (rd *reader) facts(key string) error {
 	return nil
 }
 
-// factReader splits an object or list.
+// factReader splits an object or list into attributes.
 type factReader struct {
 	s      *jsonscan.Scanner
 	all    []timeline.Attribute
@@ -58,7 +58,7 @@ type factReader struct {
 	failed bool // too large, or a duplicate path
 }
 
-// members reads the members of the object or list at a path, after its bracket.
+// members reads the members of the object or list at a path; its opening bracket has been read.
 func (f *factReader) members(path string, kind jsonscan.Kind, depth int) {
 	if depth > maxFactDepth {
 		f.failed = true
@@ -85,7 +85,7 @@ func (f *factReader) members(path string, kind jsonscan.Kind, depth int) {
 	}
 }
 
-// value reads the value at a path, as attribute does.
+// value reads the value at a path, as reader.attribute does.
 func (f *factReader) value(path string, depth int) {
 	switch kind, text := f.s.Value(); kind {
 	case jsonscan.Null:

@@ -79,7 +79,7 @@ var fields = map[string]field{
 	"tidelta":       fieldTidelta,
 }
 
-// value is a scanned value: the decoded text of a string, otherwise the text of the input.
+// value is a scanned value: the decoded text of a string, or the input text of anything else.
 type value struct {
 	kind jsonscan.Kind
 	text []byte
@@ -92,7 +92,7 @@ type event struct {
 	duplicates int
 	deferred   bool // args are not encoded yet
 	traced     bool // args may contain the id of a recorded stack
-	ph         byte // ASCII phases; 0 for any other
+	ph         byte // ASCII phase; 0 for any other
 	ts         timeline.Nanos
 }
 
@@ -108,14 +108,14 @@ func (ev *event) get(f field) value {
 
 // eventScanner scans events. It is the part of a reader that does not depend on other events and can run in parallel.
 type eventScanner struct {
-	readers.ArgReader // with the scanner for events
+	readers.ArgReader // its scanner reads the events
 	ev                event
 	args              timeline.ArgFilter
 	tracing           bool         // look for ids of recorded stacks
 	odd               bool         // the event has an unknown member
 	unknown           func([]byte) // receives unknown keys
 
-	dropped *jsonscan.KeyCache // of dropped arguments; nil: none are dropped
+	dropped *jsonscan.KeyCache // keys of dropped arguments; nil if all are kept
 }
 
 // otherFields are the fields whose values Members does not read.
@@ -144,7 +144,7 @@ func (es *eventScanner) scanEvent() {
 	}
 }
 
-// scanField scans the value of a field, of any kind.
+// scanField scans the value of a field, whatever its kind.
 func (es *eventScanner) scanField(f field) {
 	ev := &es.ev
 	if ev.has(f) {
@@ -167,7 +167,7 @@ func (ev *event) set(f field, s *jsonscan.Scanner) {
 	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}
 }
 
-// wordsToText turns fields that are bare words into strings (section 3). No word is a number, so no field becomes a
+// wordsToText turns bare words in fields into strings (section 3). No word is a number, so no field becomes a
 // time.
 func (ev *event) wordsToText() {
 	for seen := ev.Seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
@@ -221,7 +221,7 @@ func (v value) str() []byte {
 // isID reports whether the value is a possible id: a string or an integer.
 func (v value) isID() bool { return v.kind == jsonscan.String || v.kind == jsonscan.Integer }
 
-// nanos converts a field in microseconds, a number or a numeric string (section 6).
+// nanos converts a field in microseconds, given as a number or numeric string (section 6).
 func (ev *event) nanos(f field) (timeline.Nanos, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer && v.Kind != jsonscan.Number && v.Kind != jsonscan.String {
@@ -231,7 +231,7 @@ func (ev *event) nanos(f field) (timeline.Nanos, bool) {
 	return timeline.Nanos(ns), ok && ns != math.MinInt64
 }
 
-// nanos is event.nanos for other values.
+// nanos converts any value the way event.nanos converts a field.
 func (v value) nanos() (timeline.Nanos, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
@@ -241,7 +241,7 @@ func (v value) nanos() (timeline.Nanos, bool) {
 	return 0, false
 }
 
-// scanPhase sets the phase of the event from the first character; false if the event has no phase.
+// scanPhase sets ev.ph from the first character of the phase; false if the event has no phase.
 func (ev *event) scanPhase() bool {
 	ph := ev.get(fieldPh).str()
 	if len(ph) == 0 {
@@ -261,7 +261,7 @@ func (ev *event) letter() []byte {
 	return ph[:n]
 }
 
-// timestamp sets the time of the event. It counts an unusable one and returns false.
+// timestamp sets the event's time. For an unusable time, it counts a problem and returns false.
 func (rd *reader) timestamp() bool {
 	ev := &rd.ev
 	ts, ok := ev.nanos(fieldTs)
@@ -280,7 +280,7 @@ func (rd *reader) timestamp() bool {
 	return true
 }
 
-// duration returns the duration of the event. It counts an unusable one and returns false.
+// duration returns the event's duration. For an unusable duration, it counts a problem and returns false.
 func (rd *reader) duration() (timeline.Nanos, bool) {
 	dur, ok := rd.ev.nanos(fieldDur)
 	if ok {
@@ -297,10 +297,10 @@ func (rd *reader) duration() (timeline.Nanos, bool) {
 	return dur, true
 }
 
-// maxThreadTime is the largest usable thread time, 146 years; the sum of a time and a duration fits in Nanos.
+// maxThreadTime is the largest usable thread time, 146 years, so that the sum of a time and a duration fits in Nanos.
 const maxThreadTime = math.MaxInt64 / 2
 
-// threadTime returns a thread time, or NoTime if it is missing or unusable. It counts unusable ones.
+// threadTime returns a thread time, or NoTime if it is missing or unusable. It counts unusable times.
 func (rd *reader) threadTime(f field) timeline.Nanos {
 	if !rd.ev.has(f) {
 		return timeline.NoTime
@@ -319,5 +319,5 @@ func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
 	return sum, (sum > a) == (b > 0) && sum < math.MaxInt64
 }
 
-// clip truncates text of the input for a message.
+// clip truncates input text for a message.
 func clip(text []byte) []byte { return bytes.ToValidUTF8(text[:min(len(text), 100)], []byte("\uFFFD")) }

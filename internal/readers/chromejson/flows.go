@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// flowID converts the id of a flow (section 15). Ids are numbers: integers, and hexadecimal strings with or without 0x.
-// Other strings are compared as text. It returns false if there is no id.
+// flowID converts a flow id (section 15). Integers and hexadecimal strings, with or without 0x, are numbers; other
+// strings are compared as text. It returns false for a missing id.
 func flowID(v value) (num uint64, text []byte, ok bool) {
 	switch v.kind {
 	case jsonscan.Integer:
@@ -33,7 +33,7 @@ func flowID(v value) (num uint64, text []byte, ok bool) {
 	return 0, nil, false
 }
 
-// hexadecimal converts digits without a prefix; false if they are missing, invalid or more than 64 bits.
+// hexadecimal converts digits without a prefix; false if they are missing, are invalid or exceed 64 bits.
 func hexadecimal(digits []byte) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(string(digits), 16, 64)
 	return n, err == nil
@@ -41,7 +41,7 @@ func hexadecimal(digits []byte) (n uint64, ok bool) {
 
 func isTrue(v value) bool { return v.kind == jsonscan.True }
 
-// flow adds an s, t or f of the event's thread (section 15).
+// flow adds an s, t or f on the event's thread (section 15).
 func (rd *reader) flow() error {
 	ev := &rd.ev
 	id, _, _ := ev.id()
@@ -68,11 +68,11 @@ func (rd *reader) flow() error {
 	return rd.b.AddFlow(f)
 }
 
-// bindFields are the fields that add an end of a flow to an event.
+// bindFields are the fields that add a flow end to an event.
 const bindFields = 1<<fieldBindID | 1<<fieldFlowIn | 1<<fieldFlowOut
 
-// bindID adds the flow end of an event with some of bindFields. The carrier, if any, is the event last added to the
-// Builder. A start counts even without a carrier: it ends an earlier flow with its id.
+// bindID adds the flow end of an event with any of bindFields. The carrier, if any, is the event last added to the
+// Builder. A start counts even without a carrier: it ends an earlier flow with the same id.
 func (rd *reader) bindID(carrier bool) error {
 	ev := &rd.ev
 	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
@@ -110,8 +110,8 @@ func (rd *reader) bindID(carrier bool) error {
 	return rd.b.AddFlow(f)
 }
 
-// droppedCarrier reports whether the event could have carried a flow but was dropped for another reason, which was
-// counted.
+// droppedCarrier reports whether the event could have carried a flow but was dropped for another reason that was
+// already counted.
 func (rd *reader) droppedCarrier(carrier bool) bool {
 	switch rd.ev.ph {
 	case 'X', 'b', 'n':

@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzRead checks that no input makes the reader or the passes after it panic or hang, that the result does not depend
-// on how the input arrives, and that no event is made up.
+// on how the input arrives, and that no event is invented.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {
 		f.Add([]byte(c.Input))

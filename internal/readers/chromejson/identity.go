@@ -8,23 +8,23 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// idSlots is the number of threads and of processes in an idCache.
+// idSlots is the number of slots for processes, and for threads, in an idCache.
 const idSlots = 256
 
 // idCache caches the tracks of recent numeric ids: most neighbouring events belong to a few threads.
 type idCache struct {
 	processes [idSlots]processSlot
 	threads   [idSlots]threadSlot
-	texts     map[timeline.TrackID]bool // processes and threads with a text as id
+	texts     map[timeline.TrackID]bool // processes and threads with textual ids
 }
 
-// processSlot is a pid and its track; track 0 is an empty slot.
+// processSlot is a pid and its track; track 0 marks an empty slot.
 type processSlot struct {
 	pid   int64
 	track timeline.TrackID
 }
 
-// threadSlot is a tid in a process and its track; track 0 is an empty slot.
+// threadSlot is a tid in a process and its track; track 0 marks an empty slot.
 type threadSlot struct {
 	tid            int64
 	process, track timeline.TrackID
@@ -32,8 +32,8 @@ type threadSlot struct {
 
 func slotOf(num int64) int { return int(uint64(num) * 0x9e3779b97f4a7c15 >> 56) }
 
-// identifier converts a pid or tid to a number, or to a text that identifies the process or thread. A missing id is
-// zero or the empty text (section 7). A number beyond 64 bits becomes text.
+// identifier converts a pid or tid to a number, or to a text that identifies the process or thread. A missing id
+// yields zero and no text (section 7). A number beyond 64 bits becomes text.
 func (v value) identifier() (num int64, text string) {
 	switch v.kind {
 	case jsonscan.Integer:
@@ -53,7 +53,7 @@ func (v value) identifier() (num int64, text string) {
 	return 0, ""
 }
 
-// number converts an integer field; false for other values and beyond 64 bits.
+// number converts an integer field; false for other values and for integers beyond 64 bits.
 func (ev *event) number(f field) (int64, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer {
@@ -65,7 +65,7 @@ func (ev *event) number(f field) (int64, bool) {
 // isNumber reports whether the value is a number.
 func (v value) isNumber() bool { return v.kind == jsonscan.Integer || v.kind == jsonscan.Number }
 
-// hasPid reports whether the event names a process.
+// hasPid reports whether the event has a pid that identifies a process.
 func (rd *reader) hasPid() bool {
 	pid := rd.ev.get(fieldPid)
 	return pid.isNumber() || pid.kind == jsonscan.String || pid.kind == jsonscan.Word
@@ -96,7 +96,7 @@ func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
 	return process
 }
 
-// countTextID counts a process or thread with a text as id, once.
+// countTextID counts a process or thread with a textual id, once.
 func (rd *reader) countTextID(track timeline.TrackID, id value) {
 	if id.isNumber() || rd.ids.texts[track] {
 		return
@@ -108,7 +108,7 @@ func (rd *reader) countTextID(track timeline.TrackID, id value) {
 	rd.problem(problem.TextID, string(id.text))
 }
 
-// thread returns the track of the event's thread; without a tid, of the main thread.
+// thread returns the track of the event's thread or, without a tid, of the main thread.
 func (rd *reader) thread() timeline.TrackID {
 	process := rd.process()
 	tid, ok := rd.ev.number(fieldTid)

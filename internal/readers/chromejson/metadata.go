@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// metadata collects values of M events of which the last by time, or all together, count.
+// metadata collects values from M events of which only the latest or the largest counts.
 type metadata struct {
 	labels map[timeline.TrackID]timedText
-	times  map[string]timeline.Nanos // of attributes and sort indexes
+	times  map[string]timeline.Nanos // latest times of attributes and sort indexes
 	cpus   int64
 }
 
@@ -24,7 +24,7 @@ type timedText struct {
 	text string
 }
 
-// maxMetadataTimes limits the attributes that are ordered by time; beyond it file order counts.
+// maxMetadataTimes limits the number of attributes that are ordered by time; beyond it, file order decides.
 const maxMetadataTimes = 100_000
 
 // latest reports whether no value of key has a later time.
@@ -39,8 +39,8 @@ func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	return true
 }
 
-// metadataEvent reads an M (section 14). Its time only decides which of several counts: a missing one is 0, and
-// negative times are valid. It creates no thread, because viewers do not show a track without events.
+// metadataEvent reads an M (section 14). Its time decides only which of several values counts: a missing time is 0, and
+// a negative one is valid. An M alone does not make a thread appear, because viewers do not show tracks without events.
 func (rd *reader) metadataEvent() error {
 	ev := &rd.ev
 	ev.ts = 0
@@ -96,7 +96,7 @@ func (rd *reader) metadataEvent() error {
 	return nil
 }
 
-// metadataMember returns the last member of args with a name.
+// metadataMember returns the last member of args with the given name.
 func (rd *reader) metadataMember(name string) (v value) {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object {
@@ -114,7 +114,8 @@ func (rd *reader) metadataMember(name string) (v value) {
 	return v
 }
 
-// metadataText returns a member that is a string, number or bool. It counts others and returns false.
+// metadataText returns a member that is a string, number or bool. For any other value, it counts a problem and returns
+// false.
 func (rd *reader) metadataText(name string) ([]byte, bool) {
 	v := rd.metadataMember(name)
 	text := v.name()
@@ -219,7 +220,7 @@ func (rd *reader) bufferOverflowed() error {
 	return rd.send()
 }
 
-// flushMetadata adds the labels.
+// flushMetadata adds the collected labels.
 func (rd *reader) flushMetadata() {
 	for process, labels := range rd.meta.labels {
 		for label := range bytes.SplitSeq([]byte(labels.text), []byte(",")) {

@@ -39,8 +39,8 @@ func (rd *reader) event() error {
 	return err
 }
 
-// phase is the only switch on the phase (section 17, phase table). It reports whether it added an event that can carry
-// an end of a flow.
+// phase contains the only switch on the phase (section 17, phase table). It reports whether it added an event that can
+// carry a flow end.
 func (rd *reader) phase() (carrier bool, err error) {
 	switch rd.ev.ph {
 	case 'X':
@@ -69,7 +69,7 @@ func (rd *reader) phase() (carrier bool, err error) {
 	case 'p':
 		return false, rd.legacyAsync(timeline.Instant)
 	case 'T':
-		// With a duration and without an id it is a thread state. The duration alone is not enough: Node writes it on
+		// A T with a duration and without an id is a thread state. A duration alone is not enough: Node writes one on
 		// every event (section 12).
 		if rd.ev.has(fieldDur) && !rd.ev.has(fieldID) && !rd.ev.has(fieldID2) {
 			return false, rd.threadState()
@@ -97,9 +97,9 @@ func (rd *reader) phase() (carrier bool, err error) {
 	return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
 }
 
-// prepare sets what all events share.
+// prepare sets the fields that all events share.
 func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
-	// Field by field: the compiler builds a composite literal elsewhere and copies it.
+	// Set fields one by one: the compiler would build a composite literal elsewhere and copy it.
 	out := &rd.out
 	*out = timeline.Event{}
 	out.Kind, out.Track = kind, track
@@ -109,7 +109,7 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 	return out
 }
 
-// send adds the prepared event, with its arguments and weft's additions to all kinds of events.
+// send adds the prepared event, with its arguments and the additions that weft makes to events of all kinds.
 func (rd *reader) send() error {
 	ev := &rd.ev
 	if ev.Seen&(1<<fieldCname|instructionFields) != 0 {
@@ -124,7 +124,6 @@ func (rd *reader) send() error {
 	return rd.clues.Event(&rd.out)
 }
 
-// add adds an event with its arguments.
 func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
 	rd.prepare(kind, track)
 	return rd.send()
@@ -175,7 +174,7 @@ func (rd *reader) complete() (bool, error) {
 	return true, rd.send()
 }
 
-// markTask sets whether a slice is a task.
+// markTask records whether a slice is a task.
 func markTask(out *timeline.Event) {
 	out.Task, out.LoopTask = producers.IsTask(out.Name), producers.IsLoopTask(out.Name)
 }
@@ -237,7 +236,7 @@ func (rd *reader) instant() error {
 	return rd.threadEvent(timeline.Instant)
 }
 
-// weftProcess adds the process and thread of an event on a track of the whole trace.
+// weftProcess adds the process and thread ids of an event on a trace-wide track.
 func (rd *reader) weftProcess() {
 	rd.weftID("pid", fieldPid)
 	rd.weftID("tid", fieldTid)
@@ -263,7 +262,7 @@ func (rd *reader) threadState() error {
 	return rd.send()
 }
 
-// other adds an event that the model cannot represent as an instant, with its phase, id, duration and stack.
+// other adds an instant for an event that the model cannot represent, with its phase, id, duration and stack.
 func (rd *reader) other(track timeline.TrackID) error {
 	return rd.otherWithStack(track, rd.callstack(fieldSf, fieldStack))
 }
@@ -308,7 +307,7 @@ func (rd *reader) weftEventID(id value, kind timeline.AsyncIDKind) {
 	rd.Enc.EndDict()
 }
 
-// secondID adds the unused part of id2: with two ids the meaning is unknown, and without a member id2 has none.
+// secondID adds the unused part of id2: the meaning of a second id is unknown, and an id2 without an id has none.
 func (rd *reader) secondID() {
 	if id := rd.ev.get(fieldID2Global); id.isID() {
 		rd.weftEventID(id, timeline.AsyncGlobal)
@@ -322,7 +321,7 @@ func (rd *reader) secondID() {
 	rd.Enc.String([]byte("{}"))
 }
 
-// weftTime adds a nonzero time as an argument. (Node writes dur and tts on everything.)
+// weftTime adds a nonzero time as an argument. (Node writes dur and tts on every event.)
 func (rd *reader) weftTime(name string, f field) {
 	if t, ok := rd.ev.get(f).nanos(); ok && t != 0 {
 		rd.weftKey(name)
@@ -330,8 +329,8 @@ func (rd *reader) weftTime(name string, f field) {
 	}
 }
 
-// objectEvent adds an N, O or D: the life and the snapshots of an object. Scope and id distinguish objects within a
-// process or, if the id is global, in the whole trace (section 17).
+// objectEvent adds an N, O or D: the creation, a snapshot or the deletion of an object. Scope and id distinguish
+// objects within a process or, if the id is global, in the whole trace (section 17).
 func (rd *reader) objectEvent() error {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -373,7 +372,7 @@ func (rd *reader) objectEvent() error {
 	return rd.send()
 }
 
-// objectsTrack returns the track of the objects of a class and scope. Tracks of one class share a name, so viewers show
+// objectsTrack returns the track for objects of a class and scope. Tracks of one class share a name, so viewers show
 // them as one.
 func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
 	key := objectsKey{parent, class, scope}
@@ -385,13 +384,14 @@ func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) tim
 	return id
 }
 
-// objectsKey identifies the track of the objects of a class and scope.
+// objectsKey identifies the track for objects of a class and scope.
 type objectsKey struct {
 	parent       timeline.TrackID
 	class, scope string
 }
 
-// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot, or class.
+// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot, or the given
+// class.
 func (rd *reader) baseType(class []byte) []byte {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object || !bytes.Contains(args.text, []byte(`"base_type"`)) {
@@ -432,7 +432,7 @@ func seekMember(s *jsonscan.Scanner, name string) bool {
 	return false
 }
 
-// unpackSnapshot encodes the arguments of an O again, with snapshot replaced by its members.
+// unpackSnapshot re-encodes the arguments of an O with snapshot replaced by its members.
 func (rd *reader) unpackSnapshot() {
 	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.KeepsNone() {
 		return
@@ -458,7 +458,7 @@ func (rd *reader) unpackSnapshot() {
 	})
 }
 
-// syncLink adds a link from a clock sync to the moment with its id in other inputs.
+// syncLink adds a link from a clock sync to the moment with the same id in other inputs.
 func (rd *reader) syncLink() error {
 	if rd.b.Observer() == nil {
 		return nil

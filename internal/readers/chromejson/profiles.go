@@ -9,7 +9,7 @@ import (
 )
 
 // collectProfile passes a piece of a profile to the Assembler (profile-calls.md 2). It reports whether the profile
-// contains all of the event; heads contain more.
+// contains all data of the event; heads contain more.
 func (rd *reader) collectProfile(name string) (complete bool) {
 	if rd.opts.Profiles == nil || !v8profile.IsEventName(name) {
 		return false
@@ -28,13 +28,13 @@ func (rd *reader) collectProfile(name string) (complete bool) {
 	return complete
 }
 
-// isWholeProfile reports whether the event is a whole profile of an old version of Chrome, and collects it.
+// isWholeProfile reports whether the event is a whole profile from an old version of Chrome, and collects it.
 func (rd *reader) isWholeProfile() bool {
 	name := rd.ev.get(fieldName).text
 	return string(name) == v8profile.WholeName && rd.collectProfile(v8profile.WholeName)
 }
 
-// setSampling records in the prepared event what the calls of its thread depend on (profile-calls.md 5).
+// setSampling records in the prepared event the data that its thread's calls depend on (profile-calls.md 5).
 func (rd *reader) setSampling() {
 	if rd.opts.Profiles == nil {
 		return
@@ -46,7 +46,7 @@ func (rd *reader) setSampling() {
 	s.Skip = rd.ev.ph == 'I' && s.TraceID == 0
 }
 
-// traceID returns the id of the recorded stack of the current event, or 0.
+// traceID returns the id of the current event's recorded stack, or 0.
 func (rd *reader) traceID() uint64 {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object {

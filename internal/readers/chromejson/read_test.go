@@ -22,7 +22,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// list is a list of n events from fn, one per line.
+// list returns a list of n events from fn, one per line.
 func list(n int, fn func(i int) string) string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -72,7 +72,7 @@ func TestDeepArgs(t *testing.T) {
 	}
 }
 
-// Values nested too deep are kept as JSON if valid, otherwise as a string.
+// Values nested too deeply are kept as JSON if valid, otherwise as a string.
 func TestDeepArgsAreJSONOrText(t *testing.T) {
 	for deep, want := range map[string]timeline.ArgKind{
 		`{"k":["\u00e4"]}`: timeline.ArgJSON,
@@ -246,7 +246,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// cancelAfter cancels after some reads.
+// cancelAfter cancels a context after a number of reads.
 type cancelAfter struct {
 	r      io.Reader
 	reads  int
@@ -263,7 +263,7 @@ func (c *cancelAfter) Read(p []byte) (int, error) {
 // otherFormats matches damaged recordings in formats other than Chrome's.
 var otherFormats = regexp.MustCompile(`cut60pct-(ff|selfprof|cdp)-`)
 
-// recordings returns the recordings of Chrome and Node in some folders.
+// recordings returns the Chrome and Node recordings in the given folders.
 func recordings(tb testing.TB, folders ...string) []recording.File {
 	tb.Helper()
 	return slices.DeleteFunc(recording.In(tb, folders...), func(f recording.File) bool { return otherFormats.MatchString(f.Name) })

@@ -13,32 +13,32 @@ import (
 
 // After a malformed event, reading continues (section 2) at the first of these positions that is found:
 //
-//   - after its last bracket, if its brackets and strings lead there and something that fits follows;
+//   - after its last bracket, if following its brackets and strings leads there and an event, the end of the list or
+//     the end of the text comes next;
 //   - at the next line that starts an object;
 //   - at the next object that is an event, unless it is the value of a member;
 //   - at the end of the list, if a member of the trace follows it.
 //
-// Only the third requires attempts: it parses text that may not be an event, and brackets may nest, so its time is
-// limited, see mayReparse. The others take linear time.
+// The search parses text again to test whether it is an event, so its time is limited (see mayReparse).
 
-// errResynced reports a malformed event; the scanner is where reading continues.
+// errResynced reports a malformed event; the scanner is at the position where reading continues.
 var errResynced = errors.New("resynchronized")
 
 const (
-	// Malformed text is parsed again from later positions. To keep this linear, its sum may reach resyncFactor times
-	// the input so far, plus resyncCredit bytes.
+	// Malformed text is parsed again from later positions. To keep this linear, the total is limited to resyncFactor
+	// times the input so far, plus resyncCredit bytes.
 	resyncFactor = 8
 	resyncCredit = 64 << 20
-	// suspicious is the length from which an unclosed object probably lacks its closing bracket and contains the
+	// suspicious is the length beyond which an unclosed object probably lacks its closing bracket and contains the
 	// following events.
 	suspicious = 16 << 20
-	// lookahead is the distance after a failed event that is searched for a line.
+	// lookahead is the number of bytes after a failed event that are searched for the next line.
 	lookahead = 256 << 10
 	// maxLine limits the part of a line that lineIsTruncated reads.
 	maxLine = 16 << 10
 )
 
-// mayReparse reports whether text may still be parsed again.
+// mayReparse reports whether the limits still allow text to be parsed again.
 func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.S.Offset() }
 
 // beforeResynced returns the byte before the position where reading continues, for the check of commas.
@@ -49,7 +49,7 @@ func (rd *reader) beforeResynced() byte {
 	return ','
 }
 
-// lineIsTruncated reports whether the event at the scanner is open at the end of its line and the next line starts an
+// lineIsTruncated reports whether the scanner's event is still open at the end of its line and the next line starts an
 // object. Parsing such an event would consume all following events.
 func (rd *reader) lineIsTruncated() bool {
 	text := rd.S.Window()
@@ -86,7 +86,7 @@ func (rd *reader) resync() error {
 	return errResynced
 }
 
-// textFrom returns the input between two offsets, or to its end. The scanner's mark is at the first.
+// textFrom returns the input between two offsets, or up to its end. It moves the scanner's mark to the first offset.
 func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 	rd.S.SeekTo(from)
 	for int64(rd.S.Buffered()) < to-from {
@@ -100,8 +100,8 @@ func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 	return text[:min(int64(len(text)), to-from)], nil
 }
 
-// resumeIndex returns where in text reading continues according to brackets or lines, or 0. The text starts with the
-// malformed event.
+// resumeIndex returns the index in text at which reading continues according to brackets or lines, or 0. The text
+// starts with the malformed event.
 func (rd *reader) resumeIndex(text []byte) int {
 	line := nextLine(text, 0)
 	for line > 0 && rd.mayReparse() {
@@ -125,8 +125,8 @@ func (rd *reader) resumeIndex(text []byte) int {
 	return max(line, 0)
 }
 
-// nextLine returns the index of the next line's bracket, after from, that starts an object, or -1. An object that is
-// the value of a member in the line above does not count.
+// nextLine returns the index of the bracket on the first line after from that starts an object, or -1. An object that
+// is the value of a member on the line above does not count.
 func nextLine(text []byte, from int) int {
 	for {
 		n := bytes.IndexByte(text[from:], '\n')
@@ -144,8 +144,8 @@ func nextLine(text []byte, from int) int {
 	}
 }
 
-// closingIndex follows brackets and strings from the start of text and returns the index after the brace that closes
-// what is open there, or more; 0 if there is no such brace or brackets before it do not match.
+// closingIndex follows brackets and strings from the start of text and returns the index after the first brace that
+// leaves no bracket open; 0 if there is no such brace or brackets before it do not match.
 func closingIndex(text []byte) int {
 	var open []byte
 	for i := 0; i < len(text); i++ {
@@ -175,8 +175,8 @@ func closingIndex(text []byte) int {
 	return 0
 }
 
-// nextIndex returns the index of the event, the end of the list, or the end of text after the apparent end of an event;
-// 0 if anything else follows.
+// nextIndex returns the index of what follows the apparent end of an event: another event, the end of the list or the
+// end of text; 0 if anything else follows.
 func (rd *reader) nextIndex(text []byte, end int) int {
 	next := end + space(text[end:])
 	if next < len(text) && text[next] == ',' {
@@ -259,7 +259,8 @@ func isTraceMember(text []byte) bool {
 	return false
 }
 
-// holdsEvent reports whether another event starts in the buffered part of the current one, and returns to the mark.
+// holdsEvent reports whether another event starts in the buffered part of the current one, and returns the
+// scanner to the mark.
 func (rd *reader) holdsEvent() bool {
 	start := rd.S.Start()
 	rd.reparsed += int64(rd.S.Buffered())
@@ -273,7 +274,8 @@ func (rd *reader) holdsEvent() bool {
 	return found
 }
 
-// findEvent moves to the next event, in the window or, with refill, anywhere. Without one it returns io.EOF.
+// findEvent moves to the next event, in the window or, with refill, anywhere after it. If it finds nothing, it
+// returns io.EOF.
 func (rd *reader) findEvent(refill bool) error {
 	before := byte(0) // the last byte that is not white space
 	for {
@@ -312,7 +314,7 @@ func (rd *reader) findEvent(refill bool) error {
 	}
 }
 
-// wholeEvent reports whether an event starts at the scanner.
+// wholeEvent reports whether a complete event starts at the scanner's position.
 func (rd *reader) wholeEvent(refill bool) (bool, error) {
 	for {
 		event, truncated := rd.isEvent(rd.S.Window())

@@ -13,7 +13,7 @@ func (rd *reader) isScreenshot() bool {
 		rd.ev.get(fieldArgs).kind == jsonscan.Object
 }
 
-// screenshot gives the prepared event a picture that viewers show (section 17). The category becomes an argument.
+// screenshot attaches a picture that viewers show to the prepared event (section 17). The category becomes an argument.
 func (rd *reader) screenshot() {
 	s := &rd.sub
 	s.Reset(rd.ev.get(fieldArgs).text)

@@ -12,13 +12,13 @@ import (
 
 const (
 	// maxFrames and maxFrameText limit the dictionaries of stack frames and the ids that events use. maxSamples limits
-	// the samples that wait until the threads of the trace are known.
+	// the samples that wait until all threads of the trace have been read.
 	maxFrames    = 1 << 20
 	maxFrameText = 64 << 20
 	maxSamples   = 1 << 20
 )
 
-// stacks collects the dictionaries of stack frames and the ids that events use (section 17). A dictionary may come
+// stacks collects the stack-frame dictionaries and the frame ids that events use (section 17). A dictionary may come
 // before or after the events, so ids are resolved at the end of the input.
 type stacks struct {
 	frames  map[frameKey]*frame
@@ -29,7 +29,7 @@ type stacks struct {
 	path    []timeline.FrameID
 }
 
-// frameKey is the id of a frame in the dictionary of a process, or of the trace (process 0).
+// frameKey is a frame id in the dictionary of a process or in the trace's dictionary (process 0).
 type frameKey struct {
 	process timeline.TrackID
 	id      string
@@ -40,10 +40,10 @@ type frame struct {
 	id     timeline.FrameID
 	parent string
 	state  frameState
-	stack  timeline.CallstackID // with all parents, if resolved
+	stack  timeline.CallstackID // including all parents, once resolved
 }
 
-// frameState is the progress of resolving the stack of a frame.
+// frameState is the progress of resolving a frame's stack.
 type frameState uint8
 
 const (
@@ -58,7 +58,7 @@ type usedFrame struct {
 	stack timeline.CallstackID
 }
 
-// waitingSample is an element of samples whose thread is not known yet.
+// waitingSample is an element of the list samples that waits until its thread is known.
 type waitingSample struct {
 	tid    int64
 	ts     timeline.Nanos
@@ -69,7 +69,7 @@ type waitingSample struct {
 	cpu    timeline.CPU
 }
 
-// stackFrames reads the dictionary of the trace.
+// stackFrames reads the trace's dictionary of stack frames.
 func (rd *reader) stackFrames() error {
 	return rd.doc.Members(func(id []byte, _ byte) error {
 		kind, text, err := rd.value(readers.MaxAttribute)
@@ -87,7 +87,7 @@ func (rd *reader) stackFrames() error {
 	})
 }
 
-// processFrames reads the dictionary of a process, from the M event stackFrames.
+// processFrames reads a process's dictionary from the M event stackFrames.
 func (rd *reader) processFrames() {
 	frames := rd.metadataMember("stackFrames")
 	if frames.kind != jsonscan.Object {
@@ -139,7 +139,7 @@ func (rd *reader) addFrame(process timeline.TrackID, id string) {
 	}
 }
 
-// reserve accounts for one more frame or id with that many bytes of text; false at the limit.
+// reserve accounts for one more frame or id with the given number of text bytes; false at the limit.
 func (st *stacks) reserve(text int) bool {
 	if len(st.frames)+len(st.inOrder) >= maxFrames || st.text+text > maxFrameText {
 		return false
@@ -169,7 +169,7 @@ func (rd *reader) callstack(id, list field) timeline.CallstackID {
 	return 0
 }
 
-// inlineStack reads a list of frame texts, the innermost first.
+// inlineStack reads a list of frame texts, innermost first.
 func (rd *reader) inlineStack(text []byte) timeline.CallstackID {
 	s := &rd.sub
 	s.Reset(text)
@@ -275,7 +275,7 @@ func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.P
 	}
 }
 
-// endStackOfComplete turns the stack at the end of an X into an argument: a slice has only the stack at its start.
+// endStackOfComplete turns the stack at the end of an X into an argument: a slice stores only the stack at its start.
 func (rd *reader) endStackOfComplete() {
 	ev := &rd.ev
 	if ev.Seen&(1<<fieldEsf|1<<fieldEstack) == 0 {
@@ -292,8 +292,8 @@ func (rd *reader) endStackOfComplete() {
 // sampleFields are the fields of a P that a sample can represent.
 const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
 
-// profileEvent adds a P. Pieces of V8's profiles are collected or kept unchanged (section 17); other events with a
-// stack are samples. What a sample cannot represent, mainly arguments, goes to an additional instant.
+// profileEvent adds a P. Pieces of V8 profiles are collected or kept unchanged (section 17); other events with a
+// stack are samples. Data that a sample cannot represent, mainly arguments, goes into an additional instant.
 func (rd *reader) profileEvent() error {
 	ev := &rd.ev
 	name := string(ev.get(fieldName).name())
@@ -315,7 +315,8 @@ func (rd *reader) profileEvent() error {
 	return rd.otherWithStack(rd.roleTrack(rd.thread(), timeline.RoleOther), stack)
 }
 
-// samples reads the top-level samples. They identify threads by tid only, so they wait until all threads are known.
+// samples reads the top-level samples. They identify threads by tid only, so they wait until all threads have been
+// read.
 func (rd *reader) samples() error {
 	return rd.doc.Elements(func(byte) error {
 		at := rd.position()
@@ -390,7 +391,7 @@ func (rd *reader) sample(at problem.Position) error {
 	return rd.flushWaiting()
 }
 
-// samplesProcess is the process of samples whose tid is not unique.
+// samplesProcess is the process of samples whose tid matches no thread, or several.
 const samplesProcess = "samples"
 
 // flushWaiting adds the waiting samples.
@@ -417,13 +418,14 @@ func (rd *reader) flushWaiting() error {
 	return nil
 }
 
-// threadOfTid is the thread with a tid; track is 0 if there are several.
+// threadOfTid is the thread with a given tid; track is 0 if there are several.
 type threadOfTid struct {
 	track timeline.TrackID
 	used  bool
 }
 
-// threadsByTid returns the thread of each tid. Threads with metadata only count if no other thread has the tid.
+// threadsByTid returns the thread of each tid. Threads that have only metadata count only if no thread with
+// events has the tid.
 func (rd *reader) threadsByTid() map[int64]threadOfTid {
 	byTid := map[int64]threadOfTid{}
 	for _, th := range rd.b.Threads() {

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// chain is a trace with a dictionary in which every frame is the parent of the next, and an event for each.
+// chain returns a trace with a dictionary in which each of n frames is the parent of the next, and an event for each
+// frame.
 func chain(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"stackFrames":{"0":{"name":"f0"}`)

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// anonymous is the name of functions without one.
+// anonymous is shown as the name of functions without one.
 const anonymous = "(anonymous)"
 
 // Calls adds calls to a timeline as slices of their thread (profile-calls.md 8).
@@ -18,24 +18,24 @@ type Calls struct {
 	to       *timeline.Builder
 	samples  *v8profile.Samples
 	out      timeline.Event
-	slice    timeline.Event // a slice of a template
+	slice    timeline.Event // a slice from a template
 	names    [][]byte       // by function
 	nodes    []nodeCalls    // by node
 	category []byte
 	first    uint32            // event index of the first call
-	step     uint32            // from the event index of a call to the next one's
-	inOrder  bool              // the track has nothing but calls
-	keys     [2]timeline.KeyID // of numberNames
+	step     uint32            // distance between the event indexes of successive calls
+	inOrder  bool              // the track contains only calls
+	keys     [2]timeline.KeyID // ids of numberNames
 }
 
-// nodeCalls caches the shared parts of the calls of a node: most nodes have many calls, which differ in times and two
-// numbers.
+// nodeCalls caches the parts that all calls of a node share: most nodes have many calls, which differ only in their
+// times and two numbers.
 type nodeCalls struct {
 	template timeline.TemplateID // 0: none yet
 	any      bool
 }
 
-// NewCalls returns Calls that adds to a Builder.
+// NewCalls returns a Calls that adds the calls of t to a Builder.
 func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	c := &Calls{
 		Thread: t, to: to, samples: t.Profile.Samples(), category: []byte(timeline.CallCategory), first: t.Event, step: 1,
@@ -51,8 +51,8 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	return c
 }
 
-// NumberAmong sets the event indexes of the calls of the i-th of n threads to every n-th one from first on. The calls
-// of all threads are made together and their number is not known in advance; this keeps their indexes distinct.
+// NumberAmong assigns every n-th event index to the calls of the i-th of n threads, from first+i on. The calls of all
+// threads are made together and their number is not known in advance; this keeps their indexes distinct.
 func (c *Calls) NumberAmong(first uint32, i, n int) { c.first, c.step = first+uint32(i), uint32(n) }
 
 // keyID returns the id of an argument's name.
@@ -71,8 +71,8 @@ func (c *Calls) index(call *profilecalls.Call) int64 {
 	return int64(c.samples.Index(call.Sample))
 }
 
-// Add adds a call. A Builder needs calls in the order of their creation (profilecalls.Call.Order), so that the
-// outermost call at a time comes first. The Builder of Timeline.Extend accepts any order.
+// Add adds a call. A Builder needs calls in order of their creation (profilecalls.Call.Order), so that the outermost of
+// simultaneous calls comes first. The Builder of Timeline.Extend accepts any order.
 func (c *Calls) Add(call *profilecalls.Call) error {
 	clamped, ok := c.span(call.TS, call.Dur)
 	if !ok {
@@ -109,7 +109,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 	return c.add(c.to, &c.out)
 }
 
-// name returns the name of the calls of a node.
+// name returns the name of a node's calls.
 func (c *Calls) name(n v8profile.NodeIndex) []byte {
 	f := c.Profile.Node(n).Function
 	if c.names[f] == nil {
@@ -163,7 +163,7 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	text("deoptReason", c.Profile.DeoptReason(n))
 }
 
-// endArgs completes the arguments of a call; the first call of a node has the lines of all its samples.
+// endArgs completes the arguments of a call; the first call of a node includes the lines of all samples of the node.
 func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, clamped *span) {
 	if c.CallDetails {
 		c.number(0, sample)
@@ -193,7 +193,7 @@ func (c *Calls) number(i int, v int64) {
 	args.Int(v)
 }
 
-// lineTicks adds the samples on each line of a node's function.
+// lineTicks adds the number of samples on each line of a node's function.
 func (c *Calls) lineTicks(n v8profile.NodeIndex) {
 	args := c.to.Args()
 	args.Key([]byte("lineTicks"))

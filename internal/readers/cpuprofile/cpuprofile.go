@@ -29,8 +29,8 @@ import (
 type Options struct {
 	readers.Options
 
-	// ProfileMemory limits the bytes of the profile and its calls while it is read; 0: no limit. A profile that needs
-	// more is an error.
+	// ProfileMemory limits the bytes of memory for the profile and its calls while it is read; 0: no limit. A profile
+	// that needs more is an error.
 	ProfileMemory int64
 	// CallDetails is passed to Thread.
 	CallDetails bool
@@ -114,7 +114,7 @@ func processName(p *v8profile.Profile) string {
 // cancelEvery is the number of samples or calls between checks of the context.
 const cancelEvery = 1 << 12
 
-// addCalls adds the calls of a profile without events (profile-calls.md 4), with a memory limit in bytes.
+// addCalls adds the calls of a profile without events (profile-calls.md 4), within a memory limit in bytes.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
 	calls.inOrder = true
@@ -135,7 +135,7 @@ func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64
 // Thread is a profile and the thread that shows it.
 type Thread struct {
 	Profile *v8profile.Profile
-	ID      string // of the profile in its trace; "" in files
+	ID      string // id of the profile in its trace; "" in files
 	Track   timeline.TrackID
 	// Category is the category of the calls; "": the constant Category.
 	Category string
@@ -157,7 +157,7 @@ type Thread struct {
 // noOffset is the offset of events without a position in the input.
 const noOffset = -1
 
-// maxTime is the last allowed time of a profile: 146 years.
+// maxTime is the latest allowed time of a profile: 146 years.
 const maxTime = timeline.Nanos(math.MaxInt64 / 2)
 
 // inRange reports whether a time of the profile can be shifted.

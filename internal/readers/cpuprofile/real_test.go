@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// States and the weights of samples cover all time of recorded profiles, and no call is in a lane. Package conformance
+// States and sample weights cover the whole time of recorded profiles, and no call is in a lane. Package conformance
 // compares the calls with DevTools'.
 func TestAllTimeIsCovered(t *testing.T) {
 	for _, f := range recording.In(t, "cpuprofile") {
@@ -41,7 +41,7 @@ func TestAllTimeIsCovered(t *testing.T) {
 	}
 }
 
-// TestFrames checks that frames have the position of their function, with line and column from 1.
+// TestFrames checks that frames have the position of their function, with lines and columns that count from 1.
 func TestFrames(t *testing.T) {
 	tl, _, err := suite.Load(t, strings.NewReader(`{"nodes":[{"id":1},
 		{"id":2,"parent":1,"callFrame":{"functionName":"f","url":"u","lineNumber":9,"columnNumber":0}},

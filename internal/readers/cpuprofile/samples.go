@@ -12,7 +12,7 @@ import (
 var Samples = timeline.SampleDescription{Source: "legacy_v8", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
 // AddSamples adds all samples with the stacks that V8 recorded. The weight of a sample is the time to the next one. A
-// garbage collection is on top of the stack of the sample before it.
+// garbage collection goes on top of the stack of the sample before it.
 func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
 	stacks := &stackCache{
@@ -23,7 +23,7 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 	var below timeline.CallstackID
 	out := timeline.Event{Kind: timeline.Sample, Track: t.Track, Value: timeline.Int(1)}
 	if t.CountSamples {
-		out.Name = []byte("samples") // of the counter
+		out.Name = []byte("samples") // name of the counter
 	}
 	samples := p.Samples()
 	for i := range p.Len() {

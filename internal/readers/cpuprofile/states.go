@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// AddStates adds the track with the activity of V8: one slice for consecutive samples with the same state, up to the
-// next sample. Each has their number as weft.samples.
+// AddStates adds a track with V8's activity: a slice for each run of samples with the same state, up to the next
+// sample. Each slice has the number of its samples as weft.samples.
 func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
 	w := stateWriter{Thread: t, b: b, track: b.RoleTrack(t.Track, timeline.RoleV8States)}
@@ -53,7 +53,7 @@ var stateNames = [...][]byte{
 
 var stateCategory = []byte(timeline.StateCategory)
 
-// state returns the state of a sample with a node at the top.
+// state returns the state of a sample with node n on top.
 func (t *Thread) state(n v8profile.NodeIndex) state {
 	switch p := t.Profile; n {
 	case v8profile.NodeIndex(0), p.Program:
@@ -74,7 +74,7 @@ type stateWriter struct {
 	out   timeline.Event
 }
 
-// add adds one slice. States without length keep their position in the sequence.
+// add adds one slice. Zero-length states keep their position in the sequence.
 func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
 	clamped, ok := w.span(from, to-from)
 	if !ok {

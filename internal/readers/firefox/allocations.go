@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addAllocations adds the allocations of a thread as instants, as the raw form has them.
+// addAllocations adds a thread's allocations as instants, like the allocation markers of the raw form.
 func (c *converter) addAllocations(th *threadState, name string, a *allocationTable) error {
 	for i := range a.rows {
 		at, ok := c.nanos(a.time[i] + th.delta)

@@ -2,7 +2,7 @@ package firefox
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// argKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid a lookup for every
+// argKey identifies an argument that weft adds, mostly in the weft dictionary. A number saves a map lookup for every
 // event.
 type argKey uint8
 
@@ -50,7 +50,7 @@ func (c *converter) beginArgs() {
 // wants reports whether the argument filter keeps an argument.
 func (c *converter) wants(k argKey) bool { return c.opts.Args.KeepsText(argKeys[k]) }
 
-// key names the next value of the arguments.
+// key adds the key of the next argument.
 func (c *converter) key(k argKey) {
 	if id := c.argIDs[k]; id != 0 {
 		c.enc.KeyWithID(id)
@@ -60,7 +60,7 @@ func (c *converter) key(k argKey) {
 	c.argIDs[k] = c.enc.KeyID()
 }
 
-// weftKey names the next value in the dictionary weft, and opens the dictionary if necessary.
+// weftKey adds the key of the next value in the weft dictionary, which it opens if necessary.
 func (c *converter) weftKey(k argKey) {
 	if !c.payload.inWeft {
 		c.payload.inWeft = true
@@ -70,7 +70,7 @@ func (c *converter) weftKey(k argKey) {
 	c.key(k)
 }
 
-// closeWeft closes the dictionary.
+// closeWeft closes the weft dictionary if it is open.
 func (c *converter) closeWeft() {
 	if c.payload.inWeft {
 		c.payload.inWeft = false

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// setAttributes adds facts about the recording as attributes of the trace (section 11).
+// setAttributes adds facts about the recording as trace attributes (section 11).
 func (c *converter) setAttributes() {
 	m := &c.root.meta
 	set := func(key, value string) {
@@ -45,10 +45,10 @@ func (c *converter) setAttributes() {
 	}
 }
 
-// maxLibs limits the libraries that are kept as attributes.
+// maxLibs limits the number of libraries kept as attributes.
 const maxLibs = 1000
 
-// allLibs returns the libraries of all processes, each once.
+// allLibs returns the libraries of all processes, without duplicates.
 func (c *converter) allLibs() []*lib {
 	var list []*lib
 	type key struct{ path, id string }
@@ -72,7 +72,7 @@ func (c *converter) allLibs() []*lib {
 	return list
 }
 
-// describe returns a library as JSON, with the members required to find its symbols.
+// describe returns a library as JSON, with the members needed to find its symbols.
 func (l *lib) describe() string {
 	b := []byte("{")
 	for _, member := range [...]struct{ key, text string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// benchmarked is profiles of both forms; the larger ones are in the folder shared.
+// benchmarked holds profiles in both forms; the larger ones are in the folder "shared".
 var benchmarked = []string{
 	"traces/firefox/gecko/ff-gecko-tiny.json", "traces/firefox/processed/ff-processed-tiny.json",
 	"traces/firefox/gecko/ff-gecko-flows-medium.json", "traces/firefox/processed/ff-processed-flows-medium.json",
@@ -32,7 +32,7 @@ func eachProfile(b *testing.B, fn func(b *testing.B, input []byte)) {
 	}
 }
 
-// BenchmarkRead reads profiles into the records of a timeline.
+// BenchmarkRead reads profiles into timeline records.
 func BenchmarkRead(b *testing.B) {
 	eachProfile(b, func(b *testing.B, input []byte) {
 		for b.Loop() {

@@ -18,19 +18,19 @@ func (th *threadState) hasJS() bool {
 	return false
 }
 
-// calledFrame is a frame and its function: in a running function, the frame changes with the line.
+// calledFrame is a frame and its function. While a function runs, its frame changes with the line.
 type calledFrame struct{ function, frame int32 }
 
-// call is an open call.
+// call is a call that has not ended yet.
 type call struct {
 	calledFrame
 	start   float64
 	samples int64
 }
 
-// addCalls makes slices from the functions in the samples of a thread: a call lasts from the first sample that has it,
-// on top of the same callers, to the first one without it. The last sample lasts one interval. onlyJS ignores frames of
-// other code.
+// addCalls adds slices for the functions in a thread's samples: a call lasts from the first sample that contains it,
+// with the same callers, to the first one without it. The last sample lasts one interval. onlyJS ignores all other
+// frames.
 func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS bool) error {
 	s := &th.th.samples
 	var open []call
@@ -40,7 +40,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	for i := range s.rows {
 		at := s.time[i] + th.delta
 		if math.IsNaN(at) || at < end {
-			if !onlyJS { // otherwise the sample itself is still added
+			if !onlyJS { // with onlyJS, addThreadSamples has handled the sample
 				c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample out of order")
 			}
 			continue
@@ -98,7 +98,7 @@ func (s *stacks) appendFrames(dst []calledFrame, stack int32, onlyJS bool) []cal
 	return dst
 }
 
-// function returns the index of a frame's function in the tables.
+// function returns the index of a frame's function, or of its location if frames have no functions.
 func (s *stacks) function(frame int32) int32 {
 	if len(s.t.frames.fn) > 0 {
 		return s.t.frames.fn.at(int(frame))
@@ -106,10 +106,10 @@ func (s *stacks) function(frame int32) int32 {
 	return s.t.frames.location.at(int(frame))
 }
 
-// maxCallDepth limits the functions of one sample.
+// maxCallDepth limits the number of frames used from one sample.
 const maxCallDepth = 512
 
-// endCalls adds calls that end, outermost first: calls are added in the order of their starts.
+// endCalls adds the calls that end at a time, outermost first, so that they are in order of their start times.
 func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []call, at float64) error {
 	end, ok := c.nanos(at)
 	for i := range calls {

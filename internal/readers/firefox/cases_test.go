@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite is the cases, read through windows of all sizes.
+// suite runs the cases, with windows of several sizes.
 var suite = readertest.Suite[Options]{
 	Read:   Read,
 	Common: func(o *Options) *readers.Options { return &o.Options },
@@ -29,7 +29,7 @@ var suite = readertest.Suite[Options]{
 		problem.FirefoxNewerVersion, problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.ArgumentValuesSkipped, problem.MarkerFieldMismatch, problem.MarkerIncomplete, problem.MarkerOverlapMoved,
 		problem.PageUnknown, problem.ScreenshotInvalid, problem.ScreenshotNotJPEG,
-		// From other groups, also found by this reader:
+		// Problems from other groups that this reader also finds:
 		problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONTrailingData, problem.TopLevelMemberSkipped,
 		problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.SliceNegativeDuration,
 		problem.CounterInvalidValue, problem.PidRemapped,
@@ -38,5 +38,5 @@ var suite = readertest.Suite[Options]{
 
 func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }
 
-// TestCases compares the results of the inputs in testdata with the expected ones.
+// TestCases compares the results for the inputs in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }

@@ -9,7 +9,7 @@ import (
 )
 
 // categoryProfile is a processed profile with two threads: one runs a frame with the category JavaScript below a root
-// without category, the other only that root. Versions up to 52 have categories of stacks.
+// without a category, the other only that root. Versions up to 52 have stack categories.
 func categoryProfile(version int, ofStacks, ofFrames string) string {
 	return fmt.Sprintf(`{"meta":{"version":31,"preprocessedProfileVersion":%d,"interval":1,"startTime":0,"categories":[
 {"name":"Idle","color":"transparent","subcategories":["Other"]},{"name":"Other","color":"grey","subcategories":["Other"]},
@@ -27,8 +27,8 @@ func categoryThread(name string, stack int, ofStacks, ofFrames string) string {
 "columnNumber":[null,null],"length":2}}`, name, stack+2, stack, ofStacks, ofFrames)
 }
 
-// Categories are the same before and after version 53, which removed the categories of stacks: before, the front end
-// filled in the default where neither a frame nor its callers have one.
+// Categories are the same before and after version 53, which removed stack categories: earlier, the front end filled
+// in the default where neither a frame nor its callers have one.
 func TestFilledInCategories(t *testing.T) {
 	const frames = `"category":[null,2],"subcategory":[null,0],`
 	want := suite.Dump(t, strings.NewReader(categoryProfile(53, ``, frames)), Options{})
@@ -47,7 +47,7 @@ func TestFilledInCategories(t *testing.T) {
 	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of the producer is written %d times\n%s", n, got)
 	}
-	// An explicit default category of a frame is kept.
+	// A frame keeps an explicit default category.
 	got = suite.Dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, `"category":[1,2],"subcategory":[0,0],`)), Options{})
 	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of a frame is written %d times\n%s", n, got)

@@ -65,9 +65,9 @@ func (f *cause) setTime(v value) {
 	}
 }
 
-// readSample reads the first sample of a thread that gives the stack of a marker.
+// readSample reads the first sample of a raw cause: a thread whose only sample has the marker's stack.
 func (f *cause) readSample(samples []byte) {
-	stackAt, timeAt := int64(0), int64(1) // in all versions
+	stackAt, timeAt := int64(0), int64(1) // the indexes in all versions so far
 	var rows []byte
 	var s jsonscan.Scanner
 	s.Reset(samples)
@@ -104,7 +104,7 @@ func (f *cause) readSample(samples []byte) {
 	}
 }
 
-// columnIndexes returns the indexes of the columns stack and time in a schema.
+// columnIndexes returns the indexes of the stack and time columns in a schema.
 func columnIndexes(schema []byte) (stack, time int64) {
 	stack, time = none, none
 	var s jsonscan.Scanner

@@ -18,7 +18,7 @@ type converter struct {
 	ctx  context.Context
 	b    *timeline.Builder
 	enc  *timeline.ArgsEncoder
-	args readers.ArgReader // of values in payloads
+	args readers.ArgReader // reads values in payloads
 	log  *problem.Log
 	opts Options
 
@@ -26,8 +26,8 @@ type converter struct {
 	processed int64 // version of the processed form; -1: raw
 	interval  float64
 	base      timeline.Nanos // trace time of the profile's time 0
-	activeTab int64          // the tab of the recording; 0: unknown
-	keepOrder bool           // show threads in the order of the profile
+	activeTab int64          // the recorded tab; 0: unknown
+	keepOrder bool           // keep the thread order of the profile
 	start     float64        // time of the first event
 	end       float64        // end of the last event
 	cycles    float64        // see cyclesPerMilli
@@ -41,21 +41,21 @@ type converter struct {
 	processes  processes
 	ipc        messages
 	redirects  map[redirect]uint64 // ids of flows to requests that have not started
-	counters   map[string]uint64   // number of counters by process and name
-	lastFlow   uint64              // last id of weft's flows
+	counters   map[string]uint64   // number of counters so far, by process and name
+	lastFlow   uint64              // last id that weft gave to a flow
 
 	event    uint32 // index of the next event
 	out      timeline.Event
 	flo      timeline.FlowEvent
 	payload  payloadState
-	picture  []byte     // buffer of payload.screenshot
-	activity []activity // by sample of a thread
-	resolved int        // bytes of long texts resolved from the table of strings
+	picture  []byte     // buffer for payload.screenshot
+	activity []activity // by sample of the current thread
+	resolved int        // total bytes of long texts from the string table
 	argIDs   [numArgKeys]timeline.KeyID
-	scan     jsonscan.Scanner // of eachMember
+	scan     jsonscan.Scanner // used by typeOf and eachMember
 }
 
-// markerType is what all markers of one type share.
+// markerType holds the properties that all markers of a type share.
 type markerType struct {
 	name       string
 	schema     *schema // nil: none
@@ -64,7 +64,7 @@ type markerType struct {
 	members    []member
 }
 
-// special marks types that need more than their schema (section 5).
+// special identifies a type that needs handling beyond its schema (section 5).
 type special uint8
 
 const (
@@ -84,25 +84,25 @@ var specials = map[string]special{
 // threadState is the state of a thread during the conversion.
 type threadState struct {
 	th      *thread
-	index   int // in all threads of the profile
+	index   int // in converter.threads
 	process *process
 	track   timeline.TrackID
-	delta   float64 // from the clock of its process to the profile's
+	delta   float64 // offset from its process's clock to the profile's
 	raw     bool
-	// Offsets from the times of causes, and of requests in payloads, to the clock of the profile.
+	// Offsets from the clocks of causes, and of request times in payloads, to the profile's clock.
 	causeShift, requestShift float64
 
-	tracerNames *texts // of raw profiles
+	tracerNames *texts // raw profiles only
 	tables      *tables
 	stacks      *stacks
 	first, last float64 // known time range of the thread
 
 	cpu          cpuUse
-	delayChanges bool // eventDelay
+	delayChanges bool // whether eventDelay changes
 	facts        []timeline.Fact
 
 	types   []int32  // by marker row: index into converter.types
-	markers []marker // by start
+	markers []marker // sorted by start before place
 	next    int      // index of the next marker to add
 }
 
@@ -159,7 +159,7 @@ func (c *converter) convert(p *profile) error {
 	return nil
 }
 
-// setClocks declares the clock of the times: the system's monotonic clock or, if unknown, wall time (section 4).
+// setClocks declares the clock of the trace: the system's monotonic clock or, if unknown, wall time (section 4).
 func (c *converter) setClocks(m *meta) {
 	wall, ok := jsonscan.Decimal([]byte(m.startTimeText), 6) // ms
 	if !ok || wall < 0 {
@@ -193,7 +193,8 @@ const (
 	maxMillis = math.MaxInt64 / 4 / 1e6
 )
 
-// nanos converts a time on the clock of the profile to trace time, rounding once; false if a trace cannot represent it.
+// nanos converts a time on the profile's clock to trace time, rounding once. It returns false if a trace cannot
+// represent it.
 func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	if !(math.Abs(ms) < maxMillis) {
 		return 0, false
@@ -206,7 +207,7 @@ func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	return ns, ns >= 0
 }
 
-// timeProblem returns the problem of a time that nanos cannot convert.
+// timeProblem returns the problem to report for a time that nanos cannot convert.
 func timeProblem(ms float64) problem.Kind {
 	if math.Abs(ms) < maxMillis {
 		return problem.EventNegativeTimestamp
@@ -214,7 +215,7 @@ func timeProblem(ms float64) problem.Kind {
 	return problem.EventInvalidTimestamp
 }
 
-// span returns the known time range of a thread; its last sample lasts one interval.
+// span extends the time range of a thread to its samples, each lasting one interval, and returns it.
 func (th *threadState) span(interval float64) (first, last float64) {
 	s := &th.th.samples
 	for i := range s.rows {
@@ -237,20 +238,20 @@ func (th *threadState) payload(row int32) []byte {
 	return text
 }
 
-// at returns the position of a row of the thread's markers, for messages.
+// at returns the input position of a row in the thread's marker table, for messages.
 func (th *threadState) at(row int32) problem.Position {
 	return problem.Position{Event: int64(row), Offset: th.th.markers.data.offset(row)}
 }
 
-// rowOf returns the position of a row of another table, which has no offset.
+// rowOf returns the position of a row in any other table; its offset is unknown.
 func rowOf(i int) problem.Position { return problem.Position{Event: int64(i), Offset: -1} }
 
-// name returns the thread and name of a row's marker, for messages.
+// name returns the names of the thread and of a row's marker, for messages.
 func (th *threadState) name(row int32) string {
 	return th.th.name + ": " + th.tables.strings.text(th.th.markers.name[row])
 }
 
-// typeOf returns the index of the type of a payload in c.types.
+// typeOf returns the index in c.types of a payload's type.
 func (c *converter) typeOf(payload []byte) int32 {
 	if len(payload) == 0 {
 		return 0
@@ -275,8 +276,8 @@ func (c *converter) typeOf(payload []byte) int32 {
 	return 0
 }
 
-// typeByMarkerName returns the type of a row whose type, kind, has no schema: the name of the row if that has a schema,
-// as in older profiles (section 3), otherwise kind.
+// typeByMarkerName returns the type of a row. In older profiles (section 3), that is the marker's name if kind, the
+// type of its payload, has no schema but its name has one; otherwise it is kind.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind
@@ -306,7 +307,7 @@ func (c *converter) addType(name string) int32 {
 	return i
 }
 
-// eachMember calls fn for the top-level members of a payload.
+// eachMember calls fn for each top-level member of a payload.
 func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 	if len(payload) == 0 {
 		return
@@ -332,7 +333,7 @@ func (c *converter) addMarkers() error {
 			q.Push(th)
 		}
 	}
-	var late []lateMarker // receivers with the current time, which must follow their senders
+	var late []lateMarker // receiving markers at the current time, which must follow their senders
 	for n := 0; q.Len() > 0; n++ {
 		if n%(1<<12) == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
@@ -358,7 +359,7 @@ func (c *converter) addMarkers() error {
 	return c.addLate(&late)
 }
 
-// lateMarker is a marker that waits for others with its time.
+// lateMarker is a marker to add after all others with the same start.
 type lateMarker struct {
 	th *threadState
 	m  *marker
@@ -393,7 +394,7 @@ func (c *converter) eachProfile(p *profile, fn func(*profile) error) error {
 	return nil
 }
 
-// addRest adds allocations, the events of the JS tracer, and pauses of the recording.
+// addRest adds allocations, JS tracer events, and pauses in the recording.
 func (c *converter) addRest() error {
 	for _, th := range c.threads {
 		if err := c.addAllocations(th, "JS allocation", &th.th.jsAllocations); err != nil {

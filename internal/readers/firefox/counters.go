@@ -12,19 +12,19 @@ import (
 // counter is a counter of a process (section 9).
 type counter struct {
 	name, category, description string
-	pid                         identity // of processed profiles
+	pid                         identity // processed profiles only
 	thread                      int64    // index of its process's main thread in profiles without pids; otherwise none
 	graph, unit, label          string   // display settings, since version 62
 	samples                     counterSamples
 }
 
-// counterSamples are the values of a counter, as increments since the previous sample.
+// counterSamples holds the samples of a counter: increments since the previous sample.
 type counterSamples struct {
 	time, count, number floats
 	rows                int
 }
 
-// overhead is the cost of the profiler in a process; its times are microseconds.
+// overhead is the cost of the profiler in a process; its times are in microseconds.
 type overhead struct {
 	pid                                       identity
 	thread                                    int64 // as in counter
@@ -32,7 +32,6 @@ type overhead struct {
 	rows                                      int
 }
 
-// readCounter reads a counter.
 func (d *decoder) readCounter(p *profile) error {
 	if ok, err := d.hasCapacity(len(p.counters)); !ok {
 		return err
@@ -76,7 +75,7 @@ func (d *decoder) readDisplay(c *counter) error {
 	})
 }
 
-// readGroups reads the older form: a group, or a list of groups, that contains the samples. Only the first one counts.
+// readGroups reads samples in the older form: a group, or a list of groups, of which the first with samples counts.
 func (d *decoder) readGroups(c *counter) error {
 	group := func() error {
 		into := &c.samples
@@ -114,7 +113,7 @@ func (d *decoder) readCounterSamples(s *counterSamples) error {
 	return err
 }
 
-// readOverheads reads profilerOverhead: a single one, or a list with one per process.
+// readOverheads reads profilerOverhead: one object, or a list with one per process.
 func (d *decoder) readOverheads(p *profile) error {
 	b, err := d.Peek()
 	if err != nil {
@@ -150,7 +149,7 @@ func (d *decoder) readOverhead(p *profile) error {
 	})
 }
 
-// counterKind is the kind of values on a counter's track.
+// counterKind is the kind of the values on a counter's track.
 type counterKind uint8
 
 const (
@@ -160,7 +159,7 @@ const (
 	powerCounter                    // pWh, as watts
 )
 
-// kind derives the kind from the profile's display settings, otherwise from the category, as Firefox's front end does.
+// kind derives the kind from the display settings or, without them, from the category, as in the front end.
 func (c *counter) kind() counterKind {
 	switch {
 	case c.category == "power" || c.unit == "pWh":
@@ -175,10 +174,10 @@ func (c *counter) kind() counterKind {
 	return levelCounter
 }
 
-// counterLabels are display names for Firefox's counters without one.
+// counterLabels holds the display names of Firefox counters that have no label.
 var counterLabels = map[string]string{"malloc": "Memory", "processCPU": "Process CPU", "bandwidth": "Bandwidth"}
 
-// key describes the track of a counter.
+// key returns the key of a counter's track.
 func (c *counter) key(kind counterKind) timeline.CounterKey {
 	name := cmp.Or(c.label, counterLabels[c.name], c.name)
 	k := timeline.CounterKey{Name: []byte(name), Description: c.description}
@@ -211,11 +210,11 @@ func (c *counter) key(kind counterKind) timeline.CounterKey {
 const (
 	// wattSeconds is one pWh (1e-12 Wh) in watt seconds.
 	wattSeconds = 3.6e-9
-	// cpuNanosPerMilli is the CPU time of a busy processor in a millisecond.
+	// cpuNanosPerMilli is the CPU time, in ns, that a busy processor uses in a millisecond.
 	cpuNanosPerMilli = 1e6
 )
 
-// addCounter adds the values of a counter.
+// addCounter adds a counter and its values.
 func (c *converter) addCounter(process *process, ct *counter) error {
 	if ct.samples.rows == 0 {
 		return nil
@@ -223,7 +222,7 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	kind := ct.kind()
 	key := ct.key(kind)
 	name := process.pid + " " + string(key.Name)
-	key.Unique = c.counters[name] // counters of one name are different counters
+	key.Unique = c.counters[name] // counters with the same name stay separate
 	c.counters[name]++
 	track := c.b.Counter(process.track, &key)
 	if kind == levelCounter {
@@ -232,8 +231,8 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	return c.addRates(track, ct, kind, process.delta)
 }
 
-// counts yields the time of each row of a counter in ms and the increment since the previous row. The increment of the
-// first row counts from before the recording and is replaced by 0 (section 9).
+// counts yields the time of each row of a counter, in ms, and the increment since the previous row. The first increment
+// includes values from before the recording and is replaced by 0 (section 9).
 func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float64] {
 	return func(yield func(time, count float64) bool) {
 		s := &ct.samples
@@ -270,8 +269,8 @@ func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64
 	return nil
 }
 
-// addRates adds increments per time. A counter value in a trace lasts until the next one, so each is at the start of
-// its interval; after the last one nothing is known, and the value is 0.
+// addRates adds increments per unit of time. A counter value in a trace lasts until the next one, so each is placed at
+// the start of its interval, and a 0 follows the last interval.
 func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
 	before := math.NaN()
 	last := timeline.Nanos(none)
@@ -303,18 +302,18 @@ func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKi
 	return c.addValue(track, last, 0)
 }
 
-// rate converts a count within a time, in ms, to the unit of the counter.
+// rate converts a count over a period, in ms, to the counter's unit.
 func (k counterKind) rate(count, length float64) float64 {
 	switch k {
 	case cpuCounter:
-		return 100 * perUnit(count, length*cpuNanosPerMilli) // of one processor; a process may use several
+		return 100 * perUnit(count, length*cpuNanosPerMilli) // percent of one processor; a process can use several
 	case powerCounter:
 		return perUnit(count*wattSeconds, length/1000)
 	}
 	return perUnit(count, length/1000)
 }
 
-// since is nanos for the start of an interval, clamped to the start of the trace.
+// since is like nanos, for the start of an interval, but clamps it to the start of the trace.
 func (c *converter) since(ms float64) (timeline.Nanos, bool) {
 	at, ok := c.nanos(ms)
 	if !ok && timeProblem(ms) == problem.EventNegativeTimestamp {
@@ -352,7 +351,8 @@ func (c *converter) addCounters() error {
 	})
 }
 
-// processOf returns the process with a pid, of a main thread in the processed form, or of the profile.
+// processOf returns the process of a counter: in the processed form by its main thread or pid, otherwise the process of
+// the profile. It creates a missing one.
 func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
 		return c.threads[p.firstThread+int(main)].process
@@ -366,7 +366,7 @@ func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	return c.process(&thread{pid: pid}, !p.isProcessed())
 }
 
-// addOverhead adds the cost of the profiler in a process. Times are microseconds.
+// addOverhead adds the profiler's overhead in a process. Its times are in microseconds.
 func (c *converter) addOverhead(pr *process, o *overhead) error {
 	for _, one := range []struct {
 		name   string

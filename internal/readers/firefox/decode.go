@@ -10,30 +10,30 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// decoder reads the text of a profile, value by value, with members in any order. It handles the two shapes of data in
-// a profile (objects and lists, and both forms of tables, see table.go) without knowing their meaning.
+// decoder reads the text of a profile value by value, with members in any order. It handles the shapes of data in a
+// profile (objects, lists, and both forms of tables, see table.go) without knowing their meaning.
 //
-// The scanner's window must contain one unit at a time: an element of a list of numbers, a row, or a payload.
+// The scanner's window must hold one whole unit at a time: an element of a list of numbers, a row, or a payload.
 type decoder struct {
 	*jsondoc.Reader
-	slabs   *slabs // of a JSLB container; may be nil
+	slabs   *slabs // parts of the JSLB container; nil for plain JSON
 	path    []step // current path, for messages
-	depth   int    // of inputs within inputs, see within
-	nesting int    // of processes within processes
+	depth   int    // nesting depth of inputs, see within
+	nesting int    // nesting depth of processes
 	wrapped bool   // the profile is wrapped in another object
 }
 
 // step is one step of the path from the root of the profile: a member or an element.
 type step struct {
 	key   string
-	index int // of an element; -1 for a member
+	index int // index of an element; -1 for a member
 }
 
-// maxDepth limits nested values: processes in processes, JSON in strings, slabs in slabs.
+// maxDepth limits the nesting of processes in processes, JSON in strings, and slabs in slabs.
 const maxDepth = 8
 
-// within calls fn with another input in place of d's: a text value of the input, or a slab of its container. If that is
-// truncated or malformed, the part before the damage is used and the input itself continues.
+// within calls fn while d reads another input: a string in the current input, or a slab of its container. If that is
+// truncated or malformed, the part before the damage is used, and d then continues with the current input.
 func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	if d.depth == maxDepth {
 		return d.Failed(fmt.Errorf("values nested more than %d deep", maxDepth))
@@ -87,8 +87,8 @@ func (d *decoder) unexpected(c byte) error {
 	return d.Skip()
 }
 
-// maxListed limits lists whose elements take much more memory than their encoding. Real profiles have a few hundred of
-// each.
+// maxListed limits the length of lists whose elements take much more memory than their encoding. In real profiles,
+// they have a few hundred elements.
 const maxListed = 1 << 16
 
 // hasCapacity reports whether a list of n elements may grow; if not, it skips the next element.
@@ -166,7 +166,7 @@ func (d *decoder) scalar() (kind jsonscan.Kind, text []byte, err error) {
 	return kind, text, err
 }
 
-// text reads a string; null becomes "", other values their JSON text.
+// text reads a string; null leaves dst unchanged, and other values become their JSON text.
 func (d *decoder) text(dst *string) error {
 	kind, text, err := d.scalar()
 	if err == nil && kind != jsonscan.Null {
@@ -192,7 +192,7 @@ func (d *decoder) number(dst *float64) error {
 	return nil
 }
 
-// truth reads true or false; nonzero numbers are true.
+// truth reads true or false; nonzero integers are true.
 func (d *decoder) truth(dst *bool) error {
 	kind, text, err := d.scalar()
 	if err == nil {

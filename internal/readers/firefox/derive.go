@@ -10,14 +10,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A marker is made from one or two rows of the marker table (section 5). Times are milliseconds on the clock of the
-// profile.
+// A marker comes from one or two rows of the marker table (section 5). Times are in milliseconds on the profile's
+// clock.
 type marker struct {
 	start, end float64 // end is NaN for an instant
-	row        int32   // has name and category; its payload takes precedence over that in first
-	first      int32   // start row of a marker with two rows; none
+	row        int32   // has the name and category; its payload overrides the payload of first
+	first      int32   // start row of a marker with two rows, or none
 	track      timeline.TrackID
-	message    int32 // index into messages of the message with this endpoint; none
+	message    int32 // index of its message in messages.list, or none
 	state      markerState
 }
 
@@ -27,11 +27,12 @@ type markerState uint8
 const (
 	markerIncomplete markerState = 1 << iota // the other half is missing
 	markerSent                               // the sending endpoint of a message
-	markerReceived                           // the receiving one
+	markerReceived                           // the receiving endpoint
 	markerSuppressed                         // other markers represent it
 )
 
-// phase determines which times of a row are valid, numbered as in the format (section 5). The others are garbage.
+// phase determines which times of a row are valid; the others are garbage. Its values are those in the format
+// (section 5).
 type phase int32
 
 const (
@@ -41,16 +42,16 @@ const (
 	phaseEnd
 )
 
-// deriver makes the markers of a thread from rows.
+// deriver derives a thread's markers from rows.
 type deriver struct {
 	c    *converter
 	th   *threadState
 	rows *markerTable
-	open map[int32][]int32 // open start rows, by name; an end matches the last one
+	open map[int32][]int32 // open start rows, by name; an end row matches the last one
 	sent map[string]int32  // start rows of requests, by id
 }
 
-// derive makes the markers of a thread in the order of their completion.
+// derive sets a thread's markers, in the order of their completion.
 func (c *converter) derive(th *threadState) {
 	d := &deriver{c: c, th: th, rows: &th.th.markers, open: map[int32][]int32{}, sent: map[string]int32{}}
 	th.markers = make([]marker, 0, d.rows.rows)
@@ -62,8 +63,8 @@ func (c *converter) derive(th *threadState) {
 	d.unfinished(order)
 }
 
-// order returns the rows in the order of writing. The raw form has no order; like the front end, this sorts its rows by
-// end or, if missing or 0, by start.
+// order returns the rows in the order in which they were written. Rows in the raw form are unordered; like the front
+// end, order sorts them by end or, if that is missing or 0, by start.
 func (d *deriver) order() []int32 {
 	order := make([]int32, d.rows.rows)
 	for i := range order {
@@ -87,7 +88,7 @@ func (d *deriver) order() []int32 {
 	return order
 }
 
-// row reads one row.
+// row adds the marker of a row, or keeps the row until it is paired.
 func (d *deriver) row(row int32) {
 	kind := d.c.typeByMarkerName(d.th, row, d.c.typeOf(d.th.payload(row)))
 	d.th.types[row] = kind
@@ -117,7 +118,7 @@ func (d *deriver) row(row int32) {
 	}
 }
 
-// time converts a time of a row to the clock of the profile and reports whether it is valid.
+// time converts a row's time to the profile's clock and reports whether it is valid.
 func (d *deriver) time(row int32, t *float64) bool {
 	if math.IsNaN(*t) {
 		d.c.log.Add(problem.EventInvalidTimestamp, d.th.at(row), d.th.name(row))
@@ -128,16 +129,15 @@ func (d *deriver) time(row int32, t *float64) bool {
 	return true
 }
 
-// add adds a marker.
 func (d *deriver) add(m marker) { d.th.markers = append(d.th.markers, m) }
 
-// interval reads a row with both times. A network request has two such rows.
+// interval handles a row with both times. A network request has two such rows.
 func (d *deriver) interval(m marker, end float64, kind int32) {
 	if !d.time(m.row, &m.start) {
 		return
 	}
 	if math.IsNaN(end) {
-		m.state = markerIncomplete // until the end of the thread, see unfinished
+		m.state = markerIncomplete // lasts until the end of the thread, see unfinished
 		d.add(m)
 		return
 	}
@@ -155,7 +155,7 @@ func (d *deriver) interval(m marker, end float64, kind int32) {
 	d.add(m)
 }
 
-// request pairs the two rows of a request by its id (section 5).
+// request pairs the two rows of a network request by its id (section 5).
 func (d *deriver) request(m marker) {
 	var id, status value
 	d.c.eachMember(d.th.payload(m.row), func(key []byte, v value) {
@@ -185,24 +185,24 @@ func (d *deriver) request(m marker) {
 	}
 }
 
-// neverEnded adds the marker of a start row without an end row.
+// neverEnded adds a marker for a start row without an end row.
 func (d *deriver) neverEnded(row int32) {
 	d.add(marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)) + d.th.delta, end: math.NaN(),
 		state: markerIncomplete})
 }
 
-// end pairs an end row with the last open row of the same name, whatever its category and type.
+// end pairs an end row with the last open row of the same name, regardless of category and type.
 func (d *deriver) end(m marker, end float64) {
 	m.end = end
 	name := d.rows.name[m.row]
 	open := d.open[name]
 	if len(open) == 0 {
-		m.start, m.state = math.NaN(), markerIncomplete // from the start of the thread, see unfinished
+		m.start, m.state = math.NaN(), markerIncomplete // starts with the thread, see unfinished
 		d.add(m)
 		return
 	}
 	m.first = open[len(open)-1]
-	if d.th.types[m.row] == 0 { // without payload
+	if d.th.types[m.row] == 0 { // no payload
 		d.th.types[m.row] = d.th.types[m.first]
 	}
 	d.open[name] = open[:len(open)-1]
@@ -214,7 +214,7 @@ func (d *deriver) end(m marker, end float64) {
 	d.add(m)
 }
 
-// unfinished adds markers without an end row after all others, and fills in missing times from the thread's range.
+// unfinished appends markers for rows without an end row, and fills in missing times from the thread's time range.
 func (d *deriver) unfinished(order []int32) {
 	unpaired := map[int32]bool{}
 	for _, rows := range d.open {
@@ -248,7 +248,8 @@ func (d *deriver) unfinished(order []int32) {
 	}
 }
 
-// phase returns the phase of a row. In versions without phases, the payload has the times (section 5).
+// phase returns the phase of a row. In versions without phases, it reads the phase and the times from the payload
+// (section 5).
 func (d *deriver) phase(row int32, start, end *float64) phase {
 	recorded := phase(d.rows.phase.at(int(row)))
 	buggy := d.c.processed == buggyPhases && recorded != phaseStart && recorded != phaseEnd

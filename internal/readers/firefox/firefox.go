@@ -1,5 +1,5 @@
-// Package firefox reads Firefox profiles into a timeline: the raw form of Firefox itself (versions 3 to 36) and the
-// processed form of the Firefox Profiler and many other programs (versions 0 to 70 and newer).
+// Package firefox reads Firefox profiles into a timeline: the raw form that Firefox itself writes (versions 3 to 36)
+// and the processed form that the Firefox Profiler and many other programs write (versions 0 to 70 and newer).
 //
 // The rules are in docs/formats/firefox.md, whose sections the comments cite. A profile is a set of tables that refer
 // to each other and may come in any order, so reading has two steps:
@@ -8,11 +8,10 @@
 //     content of a file decides how it is read, not its version: programs write wrong versions, and every shape of every
 //     version occurs in practice.
 //  2. converting (converter.go): rows become markers (derive.go: pairs of rows; ipc.go: messages between processes),
-//     markers get tracks (lanes.go), payloads become arguments (payload.go) by their schemas (schema.go, label.go),
-//     stacks become call stacks (stacks.go, location.go), and other files do the same for the data in their names.
+//     markers get tracks (lanes.go), payloads become arguments (payload.go) as their schemas define (schema.go, label.go),
+//     stacks become call stacks (stacks.go, location.go), and other files convert the data that they are named after.
 //
-// What does not live here: the resolution of flows, whose rule is in package flowbind. The reader reports which marker
-// refers to which flow.
+// Package flowbind, not this one, resolves flows: the reader only reports which marker refers to which flow.
 package firefox
 
 import (
@@ -32,18 +31,18 @@ import (
 type Options struct {
 	readers.Options
 
-	// JSCalls makes slices of the JavaScript functions in the samples, on a track timeline.RoleCalls below each thread.
+	// JSCalls adds slices for the JavaScript functions in the samples, on a timeline.RoleCalls track below each thread.
 	JSCalls bool
 }
 
-// The newest known versions, and the oldest readable ones.
+// The newest known versions, and the oldest readable one.
 const (
 	newestRaw       = 36
 	newestProcessed = 70
 	oldestRaw       = 3
 )
 
-// Read reads the unpacked Firefox profile r into b. Errors of r, b and ctx, and of inputs that are not Firefox
+// Read reads the unpacked Firefox profile r into b. Errors from r, b and ctx, and for inputs that are not Firefox
 // profiles, state their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := decode(ctx, r, opts)
@@ -79,7 +78,7 @@ func decode(ctx context.Context, r io.Reader, opts Options) (*profile, error) {
 	return p, nil
 }
 
-// isProcessed reports whether a profile has the processed form (section 1).
+// isProcessed reports whether a profile is in the processed form (section 1).
 func (p *profile) isProcessed() bool { return p.meta.isProcessed || p.has.shared }
 
 // document reads the whole input.

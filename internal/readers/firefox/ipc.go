@@ -6,15 +6,15 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// Up to five markers describe a message between processes: one at each endpoint, and three on the way (section 5). The
-// message's identity connects them across threads. If both endpoints are known, each gets one marker that lasts from
+// Up to five markers describe a message between processes: one at each endpoint, and three along the way (section 5).
+// The message's identity connects them across threads. If both endpoints are known, each has a marker that lasts from
 // one to the other and includes the stages in between.
 type message struct {
 	points [numPoints]markerRef
 	known  [numPoints]bool
-	times  [numPoints]float64 // of the stages between the endpoints; NaN if unknown
+	times  [numPoints]float64 // times of the stages between the endpoints; NaN if unknown
 	sync   bool
-	joined bool // both endpoints are known
+	joined bool // both endpoints are known and in order
 }
 
 // markerRef identifies a marker of a thread.
@@ -35,15 +35,15 @@ const (
 	numPoints
 )
 
-// pointKeys are the keys of the times between the endpoints, in the annotation weft.ipc.
+// pointKeys holds the keys of the times between the endpoints in the annotation weft.ipc.
 var pointKeys = [numPoints]argKey{
 	pointTransferStart: keyTransferStart, pointTransferEnd: keyTransferEnd, pointArrived: keyArrived,
 }
 
-// messages finds the messages of all threads.
+// messages collects the messages of all threads.
 type messages struct {
 	list  []message
-	byKey map[string]int32 // by the pids of sender and receiver, the number and the kind
+	byKey map[string]int32 // by the pids of sender and receiver, number and kind
 	key   []byte           // scratch
 }
 
@@ -128,7 +128,7 @@ func (c *converter) joinMessages() {
 		sent, received := c.markerAt(msg.points[pointSent]), c.markerAt(msg.points[pointReceived])
 		start, end := sent.start, received.start
 		if end < start {
-			continue // clocks of two machines, or two messages with one number
+			continue // clocks of two machines, or two messages with the same number
 		}
 		sent.start, sent.end, sent.state = start, end, sent.state|markerSent
 		received.start, received.end, received.state = start, end, received.state|markerReceived
@@ -147,7 +147,7 @@ func (c *converter) joinMessages() {
 
 func (c *converter) markerAt(p markerRef) *marker { return &c.threads[p.thread].markers[p.marker] }
 
-// messageNames are the names of message markers, by direction and whether the sender waits.
+// messageNames holds the names of message markers, by whether the sender waits and by direction.
 var messageNames = map[bool]map[markerState][]byte{
 	false: {markerSent: []byte("IPCOut"), markerReceived: []byte("IPCIn")},
 	true:  {markerSent: []byte("SyncIPCOut"), markerReceived: []byte("SyncIPCIn")},

@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// slabs are the parts of a JSLB container (section 3): one is the JSON of the profile, in which {"$s":N} refers to slab
-// N, which in turn is JSON or a list of numbers.
+// slabs holds the parts of a JSLB container (section 3). One is the JSON of the profile, in which {"$s":N} refers to
+// slab N, which in turn is JSON or a list of numbers.
 type slabs struct {
-	size      int64 // of the file
+	size      int64 // file size
 	list      []slab
 	root      int
 	truncated bool  // some slabs are missing or incomplete
@@ -26,7 +26,7 @@ type slabs struct {
 type slab struct {
 	kind   slabKind
 	data   []byte
-	offset int64 // in the file
+	offset int64 // offset in the file
 }
 
 // slabKind is the type of a slab, numbered as in the file.
@@ -46,7 +46,7 @@ const (
 	slabJSON
 )
 
-// slabSizes are the sizes of the numbers in a slab.
+// slabSizes holds the size of a number, by slab type.
 var slabSizes = [slabJSON]int{1, 1, 2, 2, 4, 4, 4, 8, 8, 8}
 
 const (
@@ -57,7 +57,7 @@ const (
 	maxJSLB       = min(4<<30, math.MaxInt/4) // offsets have 32 bits, and the whole file is in memory
 	slabReference = `{"$s":`
 
-	// maxSlabUse limits the bytes read from slabs as a multiple of the file's size: a profile refers to each list once,
+	// maxSlabUse limits the bytes read from slabs to a multiple of the file size: a profile refers to each list once,
 	// so more means circular references or a hostile input.
 	maxSlabUse = 8
 )
@@ -152,7 +152,7 @@ type numberReader struct {
 	text []byte // unread text
 }
 
-// numbersAtOnce is the number of numbers that are converted at once.
+// numbersAtOnce is how many numbers are converted at a time.
 const numbersAtOnce = 1 << 12
 
 // Read implements io.Reader.
@@ -168,7 +168,7 @@ func (r *numberReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// write appends the next numbers to text, or nothing after the end of the list.
+// write fills text with the next numbers; it does nothing after the end of the list.
 func (r *numberReader) write() {
 	count := len(r.slab.data) / slabSizes[r.slab.kind]
 	if r.next > count {

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// jslb makes a container of slabs; the first one is the root.
+// jslb returns a container with the given slabs; the first one is the root.
 func jslb(slabs ...slab) []byte {
 	le := binary.LittleEndian
 	file := []byte(jslbMagic)
@@ -38,7 +38,7 @@ func jslb(slabs ...slab) []byte {
 
 func jsonSlab(text string) slab { return slab{kind: slabJSON, data: []byte(text)} }
 
-// numberSlab makes a slab of any fixed-size numbers.
+// numberSlab returns a slab with numbers of any fixed size.
 func numberSlab(kind slabKind, numbers any) slab {
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.LittleEndian, numbers); err != nil {
@@ -47,7 +47,7 @@ func numberSlab(kind slabKind, numbers any) slab {
 	return slab{kind: kind, data: b.Bytes()}
 }
 
-// A profile in a container equals the same profile as JSON, whatever the types of its numbers.
+// A profile in a container equals the same profile as JSON, regardless of its number types.
 func TestContainer(t *testing.T) {
 	root := `{"meta":{"preprocessedProfileVersion":75,"startTime":1000,"interval":1},"shared":%s,"threads":[%s]}`
 	shared := `{"stringArray":["a","b"],"stackTable":{"frame":%s,"prefixOffset":%s,"length":2},` +
@@ -107,7 +107,7 @@ func TestContainerThatIsCut(t *testing.T) {
 	}
 }
 
-// Containers may have long lists.
+// Containers can contain long lists.
 func TestLongSlab(t *testing.T) {
 	for _, n := range []int{0, 1, numbersAtOnce - 1, numbersAtOnce, numbersAtOnce + 1, 3*numbersAtOnce + 5} {
 		numbers := make([]int32, n)
@@ -126,7 +126,7 @@ func TestLongSlab(t *testing.T) {
 	}
 }
 
-// Circular references and excessive references to slabs end with an error.
+// Circular and excessive references to slabs are errors.
 func TestContainerWithoutEnd(t *testing.T) {
 	for name, slabs := range map[string][]slab{
 		"circle": {jsonSlab(`{"meta":{},"threads":{"$s":1}}`), jsonSlab(`{"$s":1}`)},

@@ -15,9 +15,9 @@ type template []part
 // part is a piece of a template: literal text or a placeholder.
 type part struct {
 	kind partKind
-	text string // literal text; of a ternary, the text for a true key
-	no   string // of a ternary, the text for a false key
-	slot int    // of the value; for partField and partTernary
+	text string // literal text; in a ternary, the text for a truthy value
+	no   string // in a ternary, the text for a falsy value
+	slot int    // slot of the value; only in partField and partTernary
 }
 
 type partKind uint8
@@ -33,7 +33,7 @@ const (
 	partTernary
 )
 
-// maxParts limits the pieces of a template, since each costs time for every marker. Real templates have a few.
+// maxParts limits the number of parts, since each costs time for every marker. Real templates have a few.
 const maxParts = 64
 
 // template parses a label. An unknown placeholder is empty, as in the front end. whole is false if the label is too
@@ -70,7 +70,7 @@ func (s *schema) template(text string) (t template, whole bool) {
 	return t, text == ""
 }
 
-// indexUnquoted returns the first index of a byte outside quotes, or -1.
+// indexUnquoted returns the index of the first c outside quotes, or -1.
 func indexUnquoted(text string, c byte) int {
 	quote := byte(0)
 	for i := range len(text) {
@@ -110,7 +110,7 @@ func (s *schema) placeholder(text string) (part, bool) {
 	return part{kind: kind}, ok
 }
 
-// literal removes quotes from a text.
+// literal removes surrounding spaces and quotes.
 func literal(quoted string) string {
 	quoted = strings.TrimSpace(quoted)
 	if len(quoted) >= 2 && (quoted[0] == '\'' || quoted[0] == '"') && quoted[len(quoted)-1] == quoted[0] {
@@ -119,7 +119,7 @@ func literal(quoted string) string {
 	return quoted
 }
 
-// labelled is the input of a label: properties of a marker.
+// labelled holds the properties of a marker that a label can use.
 type labelled struct {
 	name, category []byte
 	start, end     float64 // ms; end is NaN for instants
@@ -127,7 +127,7 @@ type labelled struct {
 	values         []value // by slot; strings are resolved
 }
 
-// maxLabel limits the length of a label: a template may repeat a long text many times.
+// maxLabel limits the length of a label: a template can repeat a long text many times.
 const maxLabel = 1 << 10
 
 // appendLabel appends the text of a label.
@@ -232,7 +232,7 @@ func appendList(b, text []byte) []byte {
 	return b
 }
 
-// appendDuration appends milliseconds in a suitable unit.
+// appendDuration appends a duration, given in ms, in a suitable unit.
 func appendDuration(b []byte, ms float64) []byte {
 	switch size := math.Abs(ms); {
 	case size >= 1000:

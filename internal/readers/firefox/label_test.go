@@ -79,7 +79,7 @@ func TestLongLabel(t *testing.T) {
 	}
 }
 
-// The cost of a schema per marker is limited, however long it is: pieces of labels and stored values.
+// However long a schema is, its cost per marker is limited: label parts and stored values.
 func TestHugeSchemas(t *testing.T) {
 	var many strings.Builder
 	for i := range 10_000 {
@@ -135,8 +135,8 @@ func TestLabelWithFlow(t *testing.T) {
 	}
 }
 
-// The table's label replaces a label that is only "IPC", because it describes the message. It is not used otherwise,
-// and not with its flow id.
+// The tableLabel replaces a label that is only "IPC", because it describes the message. Otherwise it is not used, and
+// never with its flow id.
 func TestLabelOfTable(t *testing.T) {
 	const plain, message = "{marker.name}", "{marker.data.name}(flow={marker.data.flow})"
 	for _, test := range []struct {

@@ -9,12 +9,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// timerWait names the intervals in which the thread that fires timers is idle. Their type is stack-based; as slices of
-// the thread they would make it the busiest of the browser.
+// timerWait is the name of the intervals in which the thread that fires timers is idle. Their type is stack-based; as
+// slices on the thread's track, they would make it the busiest thread of the browser.
 const timerWait = "TimerThread::Wait"
 
-// placer finds the tracks of the markers of one thread (section 5). Stack-based intervals in which the thread works
-// become slices of the thread if they nest. All other intervals share a track per name below the thread, with lanes for
+// placer finds tracks for the markers of one thread (section 5). Stack-based intervals in which the thread works
+// become slices on its track if they nest. All other intervals share a track per name below the thread, with lanes for
 // those that overlap, as in the front end's marker chart.
 type placer struct {
 	c    *converter
@@ -24,8 +24,8 @@ type placer struct {
 	net  *readers.Lanes[float64]
 }
 
-// laneSet is the tracks of the intervals with one name, which viewers show as one. All are in the group of the first
-// interval.
+// laneSet holds the tracks for all intervals with the same name, which viewers show as one track. All are in the group
+// of the first interval.
 type laneSet struct {
 	lanes *readers.Lanes[float64]
 	place timeline.Place
@@ -58,7 +58,7 @@ func (c *converter) place(th *threadState) {
 	}
 }
 
-// isInstant reports whether the marker has no end. An interval without length is not an instant (section 5).
+// isInstant reports whether the marker has no end. A zero-length interval is not an instant (section 5).
 func (m *marker) isInstant() bool { return m.end != m.end }
 
 // track returns the track of an interval.
@@ -100,7 +100,7 @@ func (p *placer) named(m *marker) timeline.TrackID {
 	return p.lane(index, text, m, p.place(m))
 }
 
-// place returns the group of an interval: timers, or a category in the group of markers.
+// place returns the group of an interval: Timers, or the subgroup of its category in Markers.
 func (p *placer) place(m *marker) timeline.Place {
 	category := p.th.th.markers.category.at(int(m.row))
 	name := ""
@@ -124,7 +124,7 @@ func (p *placer) lane(key int32, name []byte, m *marker, place timeline.Place) t
 	return track
 }
 
-// newLanes returns tracks with a name for intervals below another track.
+// newLanes returns lanes with the given name below another track.
 func (p *placer) newLanes(parent timeline.TrackID, name string, role timeline.Role) *readers.Lanes[float64] {
 	if name == "" {
 		name = "(no name)" // viewers name an unnamed track after its first marker, which has no name

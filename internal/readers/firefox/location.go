@@ -7,20 +7,19 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// location is the parsed location of a frame of the raw form (section 2).
+// location is the parsed location of a frame in the raw form (section 2).
 type location struct {
 	function     []byte
 	file         []byte
 	line, column int64 // of the function; 0: unknown
 	isJS         bool
-	address      uint64 // of native code without symbols
+	address      uint64 // set for native code without symbols
 	isAddress    bool
 }
 
-// rootScope is the prefix of names for top-level scripts, which have none.
+// rootScope is the prefix of the names that weft gives to top-level scripts, which have none.
 const rootScope = "(root scope) "
 
-// parseLocation parses the location of a frame.
 func parseLocation(text []byte) location {
 	if address, ok := hexAddress(text); ok {
 		return location{function: text, address: address, isAddress: true}
@@ -107,8 +106,8 @@ func trimNumber(text []byte) (rest []byte, n int64, ok bool) {
 	return text[:i], n, ok && n >= 0
 }
 
-// splitSymbol splits "function (in library) (file:line)". It takes precedence over JavaScript, where such names hardly
-// occur.
+// splitSymbol splits "function (in library) (file:line)". This form takes precedence over JavaScript locations, where
+// such names hardly occur.
 func splitSymbol(text []byte) (loc location, ok bool) {
 	i := bytes.LastIndex(text, []byte(") ("))
 	if i < 0 || text[len(text)-1] != ')' {

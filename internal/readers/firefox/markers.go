@@ -50,7 +50,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 		out.Kind, out.Dur = timeline.Slice, end-start
 		out.LoopTask = kind.special == specialLongTask
 	}
-	if kind.special == specialNetwork { // on the track for requests of the process
+	if kind.special == specialNetwork { // on the process's track for requests
 		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}
 	}
 	c.encodeArgs(th, m, kind, out)
@@ -72,7 +72,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	return nil
 }
 
-// encodeArgs encodes the payload of a marker and weft's additions.
+// encodeArgs encodes a marker's payload and weft's additions.
 func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out *timeline.Event) {
 	c.enc.Reset()
 	p := &c.payload
@@ -93,7 +93,7 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	}
 	c.payload.categories = appendType(out.Category, kind.name)
 	out.Category = c.payload.categories
-	if p.screenshot != nil { // viewers recognize pictures by name and category
+	if p.screenshot != nil { // viewers recognize pictures by their name and category
 		c.weftKey(keyMarker)
 		c.enc.String(out.Name)
 		c.weftKey(keyCategory)
@@ -126,8 +126,8 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	out.Args = c.enc.Args()
 }
 
-// encodeLabel names an event after the label of its schema, or a request after its address, and keeps the name of the
-// marker as an argument.
+// encodeLabel uses the schema's label as the name of the event, or the address for a request, and keeps the marker's
+// name as an argument.
 func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	p := &c.payload
 	sch := p.kind.schema
@@ -149,7 +149,7 @@ func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	out.Name = label
 }
 
-// appendType appends the type of a marker to its categories, unless it has a comma, which separates categories.
+// appendType appends a marker's type to its categories, unless it contains a comma, which separates categories.
 func appendType(categories []byte, kind string) []byte {
 	if kind == "" || strings.IndexByte(kind, ',') >= 0 || string(categories) == kind {
 		return categories
@@ -160,7 +160,7 @@ func appendType(categories []byte, kind string) []byte {
 	return append(categories, kind...)
 }
 
-// encodePage adds the tab of a window.
+// encodePage adds a window's tab.
 func (c *converter) encodePage(window int64) {
 	page := c.pages.page(window)
 	if page == nil {
@@ -173,7 +173,7 @@ func (c *converter) encodePage(window int64) {
 	}
 }
 
-// encodeMessage adds the times of a message between its endpoints.
+// encodeMessage adds the times of the stages between the endpoints of a message.
 func (c *converter) encodeMessage(msg *message) {
 	open := false
 	for p := pointTransferStart; p <= pointArrived; p++ {
@@ -194,13 +194,13 @@ func (c *converter) encodeMessage(msg *message) {
 	}
 }
 
-// isCategory reports whether a category index is valid; without categories in the profile, every index is.
+// isCategory reports whether a category index is valid; in profiles without categories, all are.
 func (c *converter) isCategory(i int32) bool {
 	n := len(c.root.meta.categories)
 	return n == 0 || i >= 0 && int(i) < n
 }
 
-// categoryName returns the text of a category and of its subcategory, if any: "cat,cat/sub".
+// categoryName returns the name of a category, with any subcategory: "cat,cat/sub".
 func (c *converter) categoryName(category, subcategory int32) []byte {
 	list := c.root.meta.categories
 	if category < 0 || int(category) >= len(list) {
@@ -214,7 +214,7 @@ func (c *converter) categoryName(category, subcategory int32) []byte {
 	return c.payload.categories
 }
 
-// addFlows adds the flow ends of a marker in the order of its schema (section 7), and the arrow of a message.
+// addFlows adds a marker's flow ends in the order of its schema (section 7), and its end of a message's flow.
 func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error {
 	if kind.schema != nil {
 		for _, slot := range kind.schema.flows {
@@ -241,7 +241,7 @@ func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error
 	return nil
 }
 
-// addFlow adds a flow end to the event added last.
+// addFlow attaches a flow end to the event added last.
 func (c *converter) addFlow(space timeline.FlowSpace, role timeline.FlowRole, text []byte, id uint64) error {
 	c.flo = timeline.FlowEvent{
 		Space: space, Role: role, Binding: timeline.BindCarrier, Track: c.out.Track, Event: c.event, Offset: c.out.Offset,

@@ -7,15 +7,15 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// meta is the metadata that the conversion needs (section 2); the rest becomes attributes.
+// meta is the metadata that the conversion uses (section 2); the rest becomes attributes.
 type meta struct {
-	version      int64 // of the raw format; 0: missing
-	preprocessed int64 // of the processed format; 0: missing
+	version      int64 // version of the raw format; 0: missing
+	preprocessed int64 // version of the processed format; 0: missing
 	isProcessed  bool
 
 	startTime     float64 // ms since 1970
 	startTimeText string  // unparsed
-	monotonic     string  // ns of the system's monotonic clock at startTime, unparsed
+	monotonic     string  // the system's monotonic clock at startTime in ns, unparsed
 	monotonicKey  string  // its key, which identifies the clock
 	interval      float64 // ms
 	endTime       float64 // profilingEndTime; NaN if unknown
@@ -24,7 +24,7 @@ type meta struct {
 
 	categories []category
 	schemas    []*schema
-	cpuUnit    string // of threadCPUDelta
+	cpuUnit    string // unit of threadCPUDelta
 	timeUnit   string // "ms", or "bytes" in size profiles
 
 	attributes []attribute
@@ -37,7 +37,6 @@ type category struct {
 	subcategories []string
 }
 
-// readMeta reads meta.
 func (d *decoder) readMeta(m *meta) error {
 	m.endTime, m.shutdownTime = math.NaN(), math.NaN()
 	return d.object(func(key string) error {
@@ -92,7 +91,6 @@ func (d *decoder) readStart(m *meta) error {
 	return nil
 }
 
-// readCategories reads the list of categories.
 func (d *decoder) readCategories(categories *[]category) error {
 	return d.array(func() error {
 		if ok, err := d.hasCapacity(len(*categories)); !ok {

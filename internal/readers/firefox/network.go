@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// timings are the members of a request's payload that are times (section 5).
+// timings are the keys of the times in a request's payload (section 5).
 var timings = map[string]bool{
 	"fetchStart": true, "domainLookupStart": true, "domainLookupEnd": true, "connectStart": true, "tcpConnectEnd": true,
 	"secureConnectionStart": true, "connectEnd": true, "requestStart": true, "responseStart": true, "responseEnd": true,
@@ -35,7 +35,7 @@ func builtinSchemas() []*schema {
 	return []*schema{network, ipc}
 }
 
-// addRequestSlots adds slots for the values of requests.
+// addRequestSlots adds slots for the members that requests need.
 func (s *schema) addRequestSlots() {
 	for _, p := range requestPhases {
 		s.slot(p.from)
@@ -46,8 +46,8 @@ func (s *schema) addRequestSlots() {
 	}
 }
 
-// requestName returns a name with the address and method of a request. If the payload has no address, it
-// uses the one in the name that Firefox gives the marker, "Load ID: address".
+// requestName returns a name with the method and address of a request. If the payload has no address, it uses the one
+// in the name that Firefox gives the marker, "Load ID: address".
 func (p *payloadState) requestName(marker []byte) []byte {
 	slots := p.kind.schema.bySlot
 	text := func(key string) []byte {
@@ -75,7 +75,7 @@ type redirect struct {
 	id     string
 }
 
-// addRedirect links the request added last to the target of its redirect, and to an earlier request that was redirected
+// addRedirect links the request added last to the target of its redirect, and to an earlier request that redirected
 // to it.
 func (c *converter) addRedirect(th *threadState) error {
 	p := &c.payload
@@ -100,7 +100,7 @@ func (c *converter) addRedirect(th *threadState) error {
 	return c.addFlow(timeline.FlowNative, timeline.FlowStart, nil, c.redirects[at])
 }
 
-// encodeFetchStart adds the time of the first response: the start of the request's second row.
+// encodeFetchStart adds the start time of the request's second row, which is the time of the first response.
 func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	if !c.wants(keyFetchStart) {
 		return
@@ -109,7 +109,7 @@ func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	c.enc.Double(th.th.markers.start[m.row] + th.delta)
 }
 
-// addPhases adds the phases within the request added last.
+// addPhases adds slices for the phases of the request added last.
 func (c *converter) addPhases(m *marker) error {
 	p := &c.payload
 	request := c.out
@@ -133,7 +133,7 @@ func (c *converter) addPhases(m *marker) error {
 	return nil
 }
 
-// timing returns a time of the current payload on the clock of the profile.
+// timing returns a time in the current payload on the profile's clock.
 func (p *payloadState) timing(key string) (float64, bool) {
 	slot, ok := p.kind.schema.bySlot[key]
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busy measures the activity of a thread or process: by CPU time in the unit of the profile, then by samples with a
-// stack, then by markers.
+// busy measures the activity of a thread or process: by CPU time in the profile's unit, then by the number of samples
+// with a stack, then of markers.
 type busy struct {
 	cpu              float64
 	samples, markers int
@@ -24,7 +24,7 @@ func (b *busy) add(other busy) {
 	b.markers += other.markers
 }
 
-// compareBusy orders by decreasing activity.
+// compareBusy compares by decreasing activity.
 func compareBusy(a, b busy) int {
 	return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.samples, a.samples), cmp.Compare(b.markers, a.markers))
 }
@@ -60,8 +60,9 @@ func (c *converter) readOrder() {
 	}
 }
 
-// setOrder orders processes and threads (section 11): the process of the recorded tab first, then by activity, then by
-// position in the profile; within a process the main thread first, then likewise. A profile may require its own order.
+// setOrder orders processes and threads (section 11): first the process of the recorded tab, then the others by
+// activity and position in the profile; within a process, first the main thread, then the others in the same way. A
+// profile can require its own order instead.
 func (c *converter) setOrder() {
 	threads := slices.Clone(c.threads)
 	processes := slices.Clone(c.processes.list)
@@ -104,7 +105,7 @@ func falseFirst(a, b bool) int {
 }
 
 // tabProcess returns the first process with the most activity for the outermost documents of the recorded tab, or nil.
-// The parent process shows no documents of the web.
+// It ignores the parent process, which shows no web documents.
 func (c *converter) tabProcess() *process {
 	var tab *process
 	for _, p := range c.processes.list {
@@ -115,7 +116,7 @@ func (c *converter) tabProcess() *process {
 	return tab
 }
 
-// useWindow counts activity of a thread for a window.
+// useWindow counts a thread's activity for a window if that shows the outermost document of the recorded tab.
 func (c *converter) useWindow(th *threadState, window int64) {
 	if page := c.pages.page(window); page != nil && page.Embedder == 0 && c.isRecorded(page) {
 		th.process.tabUses++

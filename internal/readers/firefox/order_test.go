@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ranked returns the names of processes and threads in the order of viewers.
+// ranked returns the names of processes and threads in the order in which viewers show them.
 func ranked(t *testing.T, profile string) string {
 	t.Helper()
 	tl, _, err := suite.Load(t, strings.NewReader(profile), Options{})
@@ -70,7 +70,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Intervals with one name form one row in the group of the first interval, whatever the categories of the others.
+// Intervals with the same name form one row, in the group of the first interval, regardless of the other categories.
 func TestRowsAreInOneGroup(t *testing.T) {
 	tl, _, err := suite.Load(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"categories":[{"name":"DOM"},{"name":"Timer"}],
 		"markerSchema":[{"name":"T","isStackBased":false,"fields":[]},{"name":"S","isStackBased":true,"fields":[]}]},"shared":{"stringArray":["m"]},

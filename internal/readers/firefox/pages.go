@@ -8,7 +8,6 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// readPages reads the list of pages.
 func (d *decoder) readPages(pages *[]timeline.Page) error {
 	return d.array(func() error {
 		c, err := d.Peek()
@@ -30,7 +29,7 @@ func (d *decoder) readPages(pages *[]timeline.Page) error {
 	})
 }
 
-// pageMembers reads the members of a page, which is one unit.
+// pageMembers reads the members of a page within one unit.
 func (d *decoder) pageMembers(p *timeline.Page) {
 	d.S.Value()
 	for key, ok := d.S.Key(); ok; key, ok = d.S.Key() {
@@ -56,7 +55,7 @@ func (d *decoder) pageMembers(p *timeline.Page) {
 	}
 }
 
-// maxAncestors limits the walk up the tree of pages, whose parents may form a cycle.
+// maxAncestors limits the walk up the page tree, in which parents may form a cycle.
 const maxAncestors = 64
 
 // pageTree finds pages by window.
@@ -67,7 +66,7 @@ type pageTree struct {
 
 func newPageTree(pages []timeline.Page) *pageTree {
 	t := &pageTree{pages: pages, byWindow: make(map[int64]int, len(pages))}
-	for i := range pages { // the last page of a window counts: the first is often about:blank
+	for i := range pages { // use a window's last page: the first is often about:blank
 		t.byWindow[pages[i].Window] = i
 	}
 	return t
@@ -94,7 +93,7 @@ func (t *pageTree) top(p *timeline.Page) *timeline.Page {
 	return p
 }
 
-// describePage returns a page as JSON with the format's members, for readers of the attribute.
+// describePage returns a page as JSON, with the member names of the format.
 func describePage(p *timeline.Page) string {
 	b := []byte(`{"tabID":`)
 	b = strconv.AppendInt(b, p.Tab, 10)

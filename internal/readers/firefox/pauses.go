@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addPauses adds the pauses of the profiler. In the processed form each thread of a process has them.
+// addPauses adds the pauses of the profiler, once per process: in the processed form, each thread repeats them.
 func (c *converter) addPauses() error {
 	added := map[*process]bool{}
 	for _, th := range c.threads {
@@ -26,7 +26,7 @@ func (c *converter) addPauses() error {
 	})
 }
 
-// addProcessPauses adds the pauses of a process; open ones extend to the edge of the recording.
+// addProcessPauses adds the pauses of a process; those without a start or end extend to the edge of the recording.
 func (c *converter) addProcessPauses(pr *process, pauses []pause) error {
 	for _, one := range pauses {
 		from, to := one.start+pr.delta, one.end+pr.delta

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// payloadState is the state of encoding the payload of the current marker.
+// payloadState is the state while encoding the current marker's payload.
 type payloadState struct {
 	s      jsonscan.Scanner
 	nested jsonscan.Scanner // reads values within values
@@ -19,20 +19,20 @@ type payloadState struct {
 	th         *threadState
 	row        int32
 	kind       *markerType
-	values     []value // by slot of the schema; for labels and flows; strings are resolved
-	next       int     // index of the probable next member
+	values     []value // by slot of the schema, for labels and flows; strings are resolved
+	next       int     // probable index of the next member
 	rare       member  // a member beyond maxMembers
 	cause      cause
 	window     int64
 	label      []byte  // scratch for label
 	categories []byte  // scratch for categoryName
-	shift      float64 // offset of times in the payload from the clock of the profile
-	inWeft     bool    // the dictionary weft is open
+	shift      float64 // offset from times in the payload to the profile's clock
+	inWeft     bool    // the weft dictionary is open
 
 	screenshot []byte // the picture, or nil
 }
 
-// begin starts the arguments of a marker.
+// begin resets the state for the arguments of a marker.
 func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 	p.th, p.row, p.kind = th, row, kind
 	p.values = p.values[:0]
@@ -48,24 +48,24 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 	}
 }
 
-// member describes a member of the payloads of one type.
+// member describes one member in the payloads of a type.
 type member struct {
 	key      string
 	field    field
-	slot     int            // in payloadState.values; none if not needed
+	slot     int            // index in payloadState.values; none if not needed
 	id       timeline.KeyID // 0: unknown
-	isTime   bool           // on the clock of the process in any schema (section 4)
-	isTiming bool           // likewise, in requests
-	isCause  bool           // may be a call stack
+	isTime   bool           // a time on the process's clock in any schema (section 4)
+	isTiming bool           // a time in requests, see timings
+	isCause  bool           // can be a call stack
 	isWindow bool
 	keep     bool
 }
 
-// maxMembers limits the cached members of one type.
+// maxMembers limits the number of cached members per type.
 const maxMembers = 64
 
-// member returns the cached member with a key. Members nearly always come in the same order, so it first tries the one
-// after the last.
+// member returns the member with a key, from the cache if possible. Members nearly always come in the same order, so it
+// first tries the one after the last.
 func (c *converter) member(key []byte) *member {
 	p := &c.payload
 	known := p.kind.members
@@ -89,7 +89,7 @@ func (c *converter) member(key []byte) *member {
 	return &p.rare
 }
 
-// newMember returns a new member of the current type.
+// newMember returns a member of the current type that is not cached yet.
 func (c *converter) newMember(key string) member {
 	kind := c.payload.kind
 	m := member{key: key, slot: none, keep: c.opts.Args.KeepsText(key)}
@@ -114,7 +114,7 @@ func (c *converter) newMember(key string) member {
 }
 
 // encodePayload encodes the members of a payload under their keys, in the formats of their fields. The second of two
-// rows overlays the first.
+// rows overrides the first.
 func (c *converter) encodePayload(text []byte) {
 	if len(text) == 0 {
 		return
@@ -181,14 +181,14 @@ func (c *converter) encodeMember(m *member, v value) {
 	c.encodeValue(v, 1)
 }
 
-// isInteger reports whether a text is a canonical integer of JSON.
+// isInteger reports whether a text is a canonical JSON integer.
 func isInteger(text []byte) bool {
 	n, ok := jsonscan.Int64(text)
 	var digits [20]byte
 	return ok && string(strconv.AppendInt(digits[:0], n, 10)) == string(text)
 }
 
-// resolveIndex replaces an index by its string. It keeps an invalid index.
+// resolveIndex replaces an index with its string. It keeps invalid indexes.
 func (c *converter) resolveIndex(m *member, v value) value {
 	p := &c.payload
 	if v.kind == jsonscan.Null {
@@ -209,13 +209,13 @@ func (c *converter) resolveIndex(m *member, v value) value {
 }
 
 const (
-	// maxResolved limits the total length of texts from the string table in events. Further texts are truncated to
+	// maxResolved limits the total length of long texts from the string table in events. Further ones are truncated to
 	// shortText, so that a small input with many references to one long text does not become a huge output.
 	maxResolved = 1 << 30
 	shortText   = 256
 )
 
-// setScreenshot decodes the picture of a screenshot for the event; false if it stays an argument.
+// setScreenshot decodes the picture of a screenshot for the event. It returns false if the value stays an argument.
 func (c *converter) setScreenshot(v value) bool {
 	if v.kind != jsonscan.String {
 		return false
@@ -237,7 +237,7 @@ func (c *converter) setScreenshot(v value) bool {
 	return true
 }
 
-// bounded returns a text of the string table, truncated beyond maxResolved.
+// bounded returns a text from the string table, truncated if long texts exceed maxResolved.
 func (c *converter) bounded(text []byte) []byte {
 	if len(text) <= shortText {
 		return text
@@ -260,7 +260,7 @@ func (c *converter) mismatch(m *member, v value) value {
 	return v
 }
 
-// encodeQuantity encodes a number with a unit as a double; false if the value is not a number.
+// encodeQuantity encodes a number with a unit as a double. It returns false if the value is not a number.
 func (c *converter) encodeQuantity(m *member, v value) bool {
 	p := &c.payload
 	n, ok := 0.0, v.kind == jsonscan.Integer || v.kind == jsonscan.Number
@@ -283,7 +283,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 	return true
 }
 
-// maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text.
+// maxArgDepth is the depth down to which values keep their structure; deeper ones become text.
 const maxArgDepth = 64
 
 // encodeValue encodes a nested value without conversion.
@@ -304,7 +304,7 @@ func (c *converter) encodeValue(v value, depth int) {
 	countNotes(c.log, &a.S.Notes, at)
 }
 
-// encodeTable encodes rows as dictionaries with the column labels as keys.
+// encodeTable encodes rows as dictionaries whose keys are the column labels.
 func (c *converter) encodeTable(f *field, rows []byte) {
 	s := &c.payload.nested
 	s.Reset(rows)

@@ -14,11 +14,11 @@ import (
 // process is a process of the recording.
 type process struct {
 	track timeline.TrackID
-	delta float64 // from its clock to the profile's, in raw profiles
+	delta float64 // offset from its clock to the profile's, in raw profiles
 	pid   string
 	named bool
 
-	isParent bool // whether it is the parent process
+	isParent bool // it is the parent process
 	tabUses  int  // markers and samples for the documents of the recorded tab
 }
 
@@ -27,7 +27,7 @@ type processes struct {
 	byPID      map[string]*process
 	list       []*process
 	unknown    int
-	lastSuffix int                // of assigned ids
+	lastSuffix int                // last suffix of an assigned id
 	threads    map[threadName]int // number of threads with a tid in a process
 }
 
@@ -37,7 +37,7 @@ type threadName struct {
 	tid     string
 }
 
-// collect creates the tracks of a profile and its children. Times of a child count from its own start.
+// collect creates the tracks of a profile and its children. A child's times count from its own start.
 func (c *converter) collect(p *profile, delta float64) {
 	if c.processes.byPID == nil {
 		c.processes.byPID = map[string]*process{}
@@ -51,7 +51,7 @@ func (c *converter) collect(p *profile, delta float64) {
 	}
 	raw := !p.isProcessed()
 	p.firstThread = len(c.threads)
-	byPID := map[string]*process{} // in this profile only, see process
+	byPID := map[string]*process{} // only in this profile, see process
 	for _, th := range p.threads {
 		pr := byPID[th.pid.text]
 		switch {
@@ -90,9 +90,9 @@ func allPages(p *profile, pages []timeline.Page) []timeline.Page {
 	return pages
 }
 
-// process returns the process of a thread. Processes of different raw profiles differ even if they have the same pid,
-// which was reused. Firefox writes a raw profile per process; other programs, such as perf's scripts, put the threads
-// of all processes into one.
+// process returns the process of a thread. If different raw profiles have processes with the same pid, it was
+// reused, and they are different processes. Firefox writes a raw profile per process; other programs, such as perf's
+// scripts, put the threads of all processes into one.
 func (c *converter) process(th *thread, raw bool) *process {
 	pid := th.pid.text
 	known := c.processes.byPID[pid]
@@ -131,21 +131,21 @@ func (p *processes) freeID(pid string) string {
 	}
 }
 
-// processNames are the names of unnamed processes, by type (section 2).
+// processNames holds names for unnamed processes, by type (section 2).
 var processNames = map[string]string{
 	"default": "Parent Process", "gecko": "Parent Process", "tab": "Content Process", "web": "Content Process",
 	"gpu": "GPU Process", "rdd": "RDD Process", "socket": "Socket Process", "utility": "Utility Process",
 	"plugin": "Plugin Process", "gmplugin": "Media Plugin Process",
 }
 
-// displayName returns the front end's name for the process of a thread.
+// displayName returns the front end's name for a thread's process.
 func (th *thread) displayName() string {
 	return cmp.Or(th.site, th.processName, processNames[th.processType], th.processType)
 }
 
 // addThread creates the track of a thread.
 func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
-	if raw { // in the processed form the thread has these
+	if raw { // processed threads contain these
 		th.startup, th.shutdown = 0, p.meta.shutdownTime
 	}
 	state := &threadState{
@@ -157,7 +157,7 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		pr.isParent = true
 		c.b.SetMain(pr.track, timeline.MainByType)
 	}
-	producers.FindMain(c.b, pr.track, []byte(th.processName), []byte(th.name)) // for imported traces of Chrome
+	producers.FindMain(c.b, pr.track, []byte(th.processName), []byte(th.name)) // for imported Chrome traces
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
 	c.b.SetThreadName(state.track, 0, []byte(th.name))
 	if name := th.displayName(); name != "" && (th.isMainThread() || !pr.named) {
@@ -188,8 +188,8 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 	c.threads = append(c.threads, state)
 }
 
-// The first versions of the processed form with all times of requests, and of causes, on the clock of the profile
-// (section 3). Earlier versions did not convert them from the raw form.
+// The first versions of the processed form in which all times of requests, and of causes, are on the profile's clock
+// (section 3). Earlier versions kept the times of the raw form.
 const (
 	requestsOnClock = 19
 	causesOnClock   = 34
@@ -212,7 +212,7 @@ func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, requ
 	return cause, request
 }
 
-// threadKey returns the key of a thread. A second thread with a tid in a process reused it.
+// threadKey returns the key of a thread. If a process has two threads with the same tid, the second one reused it.
 func (c *converter) threadKey(th *thread, pr *process) timeline.ThreadKey {
 	tid := th.tid.text
 	if tid == "" {

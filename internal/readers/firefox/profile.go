@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// profile is a profile in either form: of a whole recording in the processed form, or of one process in the raw form,
-// where child processes have their own profiles (sections 2 and 3). It does not refer to the input.
+// profile is a profile in either form: a whole recording in the processed form, or one process in the raw form, where
+// child processes have their own profiles (sections 2 and 3). It does not refer to the input.
 type profile struct {
 	meta             meta
 	libs             []lib
@@ -29,7 +29,7 @@ type profile struct {
 	attributes []attribute // kept as text
 	has        struct{ meta, threads, shared bool }
 
-	// Set by conversion:
+	// Set by the conversion:
 	process     *process // process of the first thread
 	firstThread int      // index of the first thread in converter.threads
 	loaded      loadedLibs
@@ -38,7 +38,7 @@ type profile struct {
 // attribute is a fact about the recording.
 type attribute struct{ key, value string }
 
-// lib is a library or program with frames.
+// lib is a library or program that frames refer to.
 type lib struct {
 	name, path, debugName, debugPath, breakpadID, codeID, arch string
 
@@ -47,8 +47,8 @@ type lib struct {
 
 // sourceTable is the table of source files.
 type sourceTable struct {
-	filename ints  // indexes of strings
-	name     texts // in the raw form, which has the text itself
+	filename ints  // string indexes
+	name     texts // raw form only: the names themselves
 }
 
 // pause is a period without recording.
@@ -57,7 +57,6 @@ type pause struct {
 	reason     string
 }
 
-// readProfile reads a profile.
 func (d *decoder) readProfile(p *profile) error {
 	return d.object(func(key string) error { return d.profileMember(p, key) })
 }
@@ -102,8 +101,8 @@ func (d *decoder) profileMember(p *profile, key string) error {
 	return d.unknownMember(key)
 }
 
-// unknownMember skips a member of the profile or of a thread without a counterpart in a timeline. It counts it unless
-// it is null or an empty list.
+// unknownMember skips a member of a profile or thread that has no counterpart in a timeline. It counts the member
+// unless that is null or an empty list.
 func (d *decoder) unknownMember(key string) error {
 	c, err := d.Peek()
 	if err != nil {
@@ -133,7 +132,7 @@ func (d *decoder) isEmptyList() (empty bool, err error) {
 	return empty, err
 }
 
-// embedded calls fn for a value, or for a value in a string (section 2: version 3).
+// embedded calls fn for a value, or for the value inside a string (section 2: version 3).
 func (d *decoder) embedded(fn func() error) error {
 	c, err := d.Peek()
 	if err != nil || c != '"' {
@@ -152,7 +151,7 @@ func (d *decoder) embedded(fn func() error) error {
 	return d.within(inner, fn)
 }
 
-// readThreads reads an element of threads: a thread, or in version 3 the profile of a child process as a string.
+// readThreads reads one element of threads: a thread, or in version 3 the profile of a child process as a string.
 func (d *decoder) readThreads(p *profile) error {
 	c, err := d.Peek()
 	if err != nil {
@@ -188,7 +187,6 @@ func (d *decoder) readChild(p *profile) error {
 	return err
 }
 
-// readLibs reads the list of libraries.
 func (d *decoder) readLibs(libs *[]lib) error {
 	return d.array(func() error {
 		if ok, err := d.hasCapacity(len(*libs)); !ok {
@@ -233,7 +231,6 @@ func (d *decoder) address(dst *uint64) error {
 	return err
 }
 
-// readPauses reads the pauses of the profiler.
 func (d *decoder) readPauses(pauses *[]pause) error {
 	return d.array(func() error {
 		p := pause{start: math.NaN(), end: math.NaN()}

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// An error of the input is returned, wherever in the profile it occurs.
+// Errors from the input are returned, wherever in the profile they occur.
 func TestReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	profile := `{"meta":{"version":34,"startTime":0},"threads":[{"name":"T","stringTable":["a"],"markers":{"schema":{"name":0},"data":[[0],[0]]}}]}`
@@ -50,7 +50,7 @@ func (r cancelingReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Repeated references of markers to a long text cannot make the output huge.
+// Repeated references to a long text from markers cannot make the output huge.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("é", shortText)
 	profile := `{"meta":{"version":34,"startTime":0,"markerSchema":[{"name":"T","fields":[{"key":"u","format":"unique-string"}]}]},` +
@@ -94,7 +94,7 @@ func TestDeepStacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The category of the root is out of reach; the call of the first sample continues, and of the others maxCallDepth
+	// The category of the root is out of reach; the call in the first sample continues, and maxCallDepth of the others
 	// are shown.
 	if got := tl.Totals().Samples; got != samples+1 {
 		t.Errorf("%d samples", got)
@@ -104,7 +104,7 @@ func TestDeepStacks(t *testing.T) {
 	}
 }
 
-// Lists of large elements and nesting are limited.
+// Lists of large elements, and nesting, are limited.
 func TestLimits(t *testing.T) {
 	many := strings.Repeat("{},", maxListed+1)
 	for name, profile := range map[string]string{
@@ -144,7 +144,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A given length means nothing without rows.
+// A stated length has no effect without rows.
 func TestHugeLength(t *testing.T) {
 	table := `{"length":2147483647,"x":[]}`
 	var tables strings.Builder

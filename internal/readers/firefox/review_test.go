@@ -19,7 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// oddValues replace values of the format: wrong kinds, and numbers at the limits of types.
+// oddValues replace the values in a profile: wrong kinds, and numbers at the limits of types.
 var oddValues = []string{
 	"null", "true", "-1", "0", "0.5", "2147483647", "4294967296", "9223372036854775808", "1e15", "1e308", "-1e308",
 	`""`, `"x"`, `"5"`, `"\ud800"`, "[]", "[null]", "[[1]]", "{}", `{"a":1}`, `{"schema":{"stack":0},"data":[[1]]}`,
@@ -28,7 +28,7 @@ var oddValues = []string{
 // mutation changes one value of a profile, except lengths of tables: another test covers missing rows.
 type mutation struct {
 	rnd   *rand.Rand
-	until int // values before the changed one
+	until int // number of values up to the changed one
 }
 
 // apply returns a value, changed if it is the chosen one.
@@ -67,8 +67,8 @@ func sortedKeys(v map[string]any) []string {
 	return keys
 }
 
-// TestWrongValues puts odd values at random positions of all cases. Changes of bytes, as in fuzzing, seldom leave JSON
-// that is read to the end; these always do, and also reorder the members.
+// TestWrongValues puts odd values at random positions of all cases. Changing bytes, as in fuzzing, seldom leaves JSON
+// that is read to the end; these changes always do, and also reorder the members.
 func TestWrongValues(t *testing.T) {
 	cases := readertest.Cases(t)
 	rnd := rand.New(rand.NewPCG(5, 14))
@@ -101,7 +101,7 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// Members of a payload with two rows occur once, whether the members of its type are cached or too many for that.
+// Members of a payload with two rows occur once, whether the members of its type are cached or too many to cache.
 func TestMembersOfTwoRows(t *testing.T) {
 	var fields, data []string
 	for i := range maxMembers + 10 {
@@ -137,7 +137,7 @@ func TestLongs(t *testing.T) {
 	}
 }
 
-// The claimed length of a table must not allocate memory.
+// The length that a table claims must not cause an allocation.
 func TestLengthIsNoMemory(t *testing.T) {
 	p, err := decode(t.Context(), strings.NewReader(`{"meta":{"preprocessedProfileVersion":66},"shared":{"frameTable":{"length":50000000,"func":[0]}},
 		"threads":[]}`), Options{Options: readers.Options{Problems: new(problem.Log)}})

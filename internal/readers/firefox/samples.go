@@ -9,14 +9,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Types of weights (section 8). Profiles with tracing-ms are call traces, not samples.
+// Weight types (section 8). Samples with weights of type tracing-ms are call traces.
 const (
 	weightSamples = "samples"
 	weightTracing = "tracing-ms"
 	weightBytes   = "bytes"
 )
 
-// bytesUnit is Perfetto's unit for samples that weigh bytes.
+// bytesUnit is Perfetto's unit for sample weights in bytes.
 const bytesUnit timeline.SampleUnit = 4
 
 // sampleDescription describes the samples of the profile, according to the first thread with samples.
@@ -37,7 +37,7 @@ func (c *converter) sampleDescription() timeline.SampleDescription {
 	return d
 }
 
-// addSamples adds the samples of all threads and their other values.
+// addSamples adds the samples of all threads, and the tracks and counters derived from them.
 func (c *converter) addSamples() error {
 	for _, th := range c.threads {
 		if err := c.ctx.Err(); err != nil {
@@ -75,7 +75,7 @@ func (c *converter) addSamples() error {
 func (c *converter) addThreadSamples(th *threadState, activity []activity) error {
 	s := &th.th.samples
 	cpu, delay := c.sampleCounters(th)
-	before := math.NaN() // ms; also of a sample before the trace
+	before := math.NaN() // ms; also set by samples before the trace
 	for i := range s.rows {
 		now := s.time[i] + th.delta
 		at, ok := c.nanos(now)
@@ -107,7 +107,7 @@ func (c *converter) addThreadSamples(th *threadState, activity []activity) error
 	return nil
 }
 
-// isIdle reports whether a category of a sample means that the thread waits for work.
+// isIdle reports whether a sample's category means that the thread is waiting for work.
 func (c *converter) isIdle(category int64) bool {
 	if category == none {
 		return false
@@ -145,7 +145,7 @@ func number(v float64) timeline.Number {
 	return timeline.Float(v)
 }
 
-// addCounterValue is addValue for a time on the clock of the profile.
+// addCounterValue is like addValue, but for a time on the profile's clock.
 func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error {
 	at, ok := c.nanos(ms)
 	if !ok {
@@ -158,10 +158,10 @@ func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error
 // cpuUse describes the CPU time of a thread.
 type cpuUse struct {
 	perMilli float64 // CPU time of a busy processor per millisecond
-	changes  bool    // the thread's share of the time changes
+	changes  bool    // the thread's share of CPU time changes
 }
 
-// percent returns the share of a period that the thread used, at most 100; NaN if unknown.
+// percent returns the percentage of a period that the thread used, at most 100; NaN if unknown.
 func (u *cpuUse) percent(used, at, from float64) float64 {
 	nanos := math.Round(at*1e6) - math.Round(from*1e6)
 	if math.IsNaN(used) || !(nanos > 0) {
@@ -179,7 +179,7 @@ type steady struct {
 	first, last float64 // ms
 }
 
-// observe adds a value of a period.
+// observe adds the value during a period.
 func (v *steady) observe(value, from, to float64) {
 	if math.IsNaN(value) {
 		return
@@ -192,7 +192,7 @@ func (v *steady) observe(value, from, to float64) {
 	v.first, v.last = min(v.first, from), max(v.last, to)
 }
 
-// fact returns the value as a fact about a thread; false if it changes or is outside the trace.
+// fact returns the value as a fact about a thread, or false if it changes, is missing or is outside the trace.
 func (c *converter) fact(v *steady, kind timeline.FactKind) (f timeline.Fact, ok bool) {
 	from, ok := c.since(v.first)
 	to, ok2 := c.nanos(v.last)
@@ -200,7 +200,7 @@ func (c *converter) fact(v *steady, kind timeline.FactKind) (f timeline.Fact, ok
 		v.count > 0 && !v.changes && ok && ok2
 }
 
-// findFacts finds counters with the same value in all samples of a thread.
+// findFacts finds the values that are the same in all samples of a thread.
 func (c *converter) findFacts(th *threadState) {
 	s := &th.th.samples
 	if s.rows == 0 || s.weightType == weightTracing {
@@ -208,7 +208,7 @@ func (c *converter) findFacts(th *threadState) {
 	}
 	th.cpu.perMilli = c.cpuPerMilli()
 	var cpu, delay steady
-	before := math.NaN() // of the last sample with a time; see addThreadSamples
+	before := math.NaN() // see addThreadSamples
 	for i := range s.rows {
 		from, at := before, s.time[i]+th.delta
 		before = at
@@ -234,7 +234,7 @@ func (c *converter) addFact(th *threadState, f timeline.Fact) {
 	c.b.AddFact(th.track, f)
 }
 
-// sampleCounters creates the counters of a thread's CPU time and event delay; 0 for one that does not change.
+// sampleCounters creates counters for a thread's CPU time and event delay. It returns 0 for one that does not change.
 func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID) {
 	if th.cpu.changes {
 		cpu = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"})
@@ -256,7 +256,7 @@ func (c *converter) cpuPerMilli() float64 {
 	return c.cyclesPerMilli()
 }
 
-// cyclesPerMilli returns the largest rate of CPU cycles of any thread, as an estimate for a busy processor.
+// cyclesPerMilli returns the highest rate of CPU cycles in any thread, as an estimate for a busy processor.
 func (c *converter) cyclesPerMilli() float64 {
 	if c.cycles == 0 {
 		for _, th := range c.threads {
@@ -272,7 +272,7 @@ func (c *converter) cyclesPerMilli() float64 {
 	return c.cycles
 }
 
-// activity is the activity of a sampled thread and its document.
+// activity is the category and document of a sample.
 type activity struct {
 	category int64 // with the subcategory, see splitCategory; none: unknown
 	window   int64 // 0: unknown
@@ -336,8 +336,9 @@ func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool
 	return true
 }
 
-// addActivity adds the activities and documents in the samples of a thread as two tracks with slices of consecutive
-// samples. A sample lasts until the next one, the last one interval. A category that never changes is a fact instead.
+// addActivity adds two tracks for the categories and documents of a thread's samples, with one slice per run of equal
+// samples. A sample lasts until the next one, and the last one lasts one interval. A category that never changes
+// becomes a fact instead.
 func (c *converter) addActivity(th *threadState, samples []activity) error {
 	steady := c.findSteadyCategory(th, samples)
 	categories := run{c: c, th: th, role: timeline.RoleCategories}
@@ -360,11 +361,11 @@ func (c *converter) addActivity(th *threadState, samples []activity) error {
 	return windows.finish()
 }
 
-// run is a slice of consecutive samples with the same value.
+// run builds slices from consecutive samples with the same value.
 type run struct {
 	c    *converter
 	th   *threadState
-	role timeline.Role // of the track
+	role timeline.Role // role of the track
 
 	open        bool
 	value       int64
@@ -373,7 +374,7 @@ type run struct {
 	track       timeline.TrackID
 }
 
-// sample adds a sample; known is false without a value.
+// sample adds a sample; if known is false, it has no value.
 func (r *run) sample(at float64, value int64, known bool) error {
 	if math.IsNaN(at) {
 		return nil
@@ -434,7 +435,7 @@ func (r *run) end(at float64) error {
 // idleCategory is the category of samples taken while a thread waited for work.
 const idleCategory = "Idle"
 
-// encodeWindow names the slice of a window and adds facts about its page.
+// encodeWindow sets the name of a window's slice and adds facts about its page.
 func (c *converter) encodeWindow(window int64) {
 	c.out.Name, c.out.Category = strconv.AppendInt([]byte("window "), window, 10), []byte(timeline.StateCategory)
 	if c.wants(keyWindow) {

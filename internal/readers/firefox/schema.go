@@ -13,9 +13,9 @@ type format uint8
 
 const (
 	formatOther           format = iota // unconverted: strings, urls, integers, decimals, unknown formats
-	formatUnique                        // index of a string
-	formatFlow                          // index of a flow id
-	formatTerminatingFlow               // index of the id of a flow that ends here
+	formatUnique                        // string index
+	formatFlow                          // string index of a flow id
+	formatTerminatingFlow               // string index of the id of a flow that ends here
 	formatTime                          // a point in time, ms
 	formatMillis                        // a duration, ms; also "seconds"
 	formatMicros
@@ -45,35 +45,35 @@ func (f format) isDouble() bool {
 	return false
 }
 
-// isIndex reports whether values of a format are indexes into the table of strings.
+// isIndex reports whether values of a format are indexes into the string table.
 func (f format) isIndex() bool {
 	return f == formatUnique || f == formatFlow || f == formatTerminatingFlow
 }
 
-// isFlow reports whether values of a format are ids of flows.
+// isFlow reports whether values of a format are flow ids.
 func (f format) isFlow() bool { return f == formatFlow || f == formatTerminatingFlow }
 
 // schema describes the markers of one type.
 type schema struct {
 	name       string
-	chart      template // template of event names, see finish
+	chart      template // template for event names, see finish
 	stackBased bool
 	fields     []field
 
 	byKey  map[string]int // indexes of fields
-	slots  []field        // fields and other members whose values conversion needs
+	slots  []field        // fields and other members whose values the conversion needs
 	bySlot map[string]int // indexes of slots
 	flows  []int          // slots with flow ids, in the order of the fields
 }
 
-// maxSlots limits the values that each marker keeps for labels and flows. Real schemas need a few.
+// maxSlots limits the number of values that each marker keeps for labels and flows. Real schemas need a few.
 const maxSlots = 64
 
-// field is one member of the payload.
+// field describes one member of a payload.
 type field struct {
 	key     string
 	format  format
-	columns []string // of formatTable
+	columns []string // formatTable only
 }
 
 // readSchema reads one element of markerSchema.
@@ -164,8 +164,9 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish derives slots and flows from the fields and the labels: the chartLabel, shown by the Firefox Profiler's
-// tracks, and the tableLabel of its marker table. It returns false if there are too many.
+// finish derives slots and flows from the fields and from two labels: chart, which the Firefox Profiler shows on
+// tracks, and table, which it shows in its marker table. It returns false if there are too many, or if the label is too
+// long.
 func (s *schema) finish(chart, table string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
@@ -181,8 +182,8 @@ func (s *schema) finish(chart, table string) bool {
 	return ok && whole
 }
 
-// labelOf returns the label that names events: the chartLabel or, if that only shows the name of markers with flows,
-// such as "IPC", the tableLabel without the flow id at its end, which describes the message.
+// labelOf returns the label to use for event names. That is chart, unless markers have flows and chart only shows their
+// name, such as "IPC": then it is table without the flow id at its end, which describes the message.
 func (s *schema) labelOf(chart, table string) string {
 	if len(s.flows) == 0 || strings.TrimSpace(chart) != "{marker.name}" {
 		return chart
@@ -195,13 +196,13 @@ func (s *schema) labelOf(chart, table string) string {
 	return chart
 }
 
-// showsFlow reports whether a label contains a flow id. Each marker would then have a different name for what arrows
+// showsFlow reports whether a label contains a flow id. It would give each marker a different name, to show what arrows
 // already show (section 6).
 func (s *schema) showsFlow(label template) bool {
 	return slices.ContainsFunc(label, func(p part) bool { return p.kind == partField && s.slots[p.slot].format.isFlow() })
 }
 
-// findFlows finds the fields with flow ids; false if there are too many.
+// findFlows finds the fields with flow ids. It returns false if there are too many.
 func (s *schema) findFlows() bool {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -216,7 +217,7 @@ func (s *schema) findFlows() bool {
 	return true
 }
 
-// slot returns the index of the value of a member in payloadState.values.
+// slot returns the index of a member's value in payloadState.values. It adds the slot if necessary.
 func (s *schema) slot(key string) int {
 	i, ok := s.bySlot[key]
 	if !ok {
@@ -234,14 +235,14 @@ func (s *schema) slot(key string) int {
 	return i
 }
 
-// schemas finds schemas of markers.
+// schemas finds marker schemas by name.
 type schemas struct {
 	byName map[string]*schema
 	// stacks is set if the profile marks stack-based markers, unlike older ones.
 	stacks bool
 }
 
-// add adds the schemas of a process; the first one of a name counts.
+// add adds the schemas of a process; the first one with a name counts.
 func (s *schemas) add(list []*schema) {
 	for _, schema := range list {
 		if _, ok := s.byName[schema.name]; !ok {
@@ -251,7 +252,7 @@ func (s *schemas) add(list []*schema) {
 	}
 }
 
-// value is the value of a member of a payload.
+// value is the value of a payload member, as unparsed text.
 type value struct {
 	kind jsonscan.Kind
 	text []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// stacks converts the stacks of a set of tables to call stacks of the timeline, each at its first use.
+// stacks converts the stacks in a set of tables to timeline call stacks, each at its first use.
 type stacks struct {
 	b       *timeline.Builder
 	log     *problem.Log
@@ -23,7 +23,7 @@ type stacks struct {
 	walked int                            // number of callers visited, see reach
 
 	// filledIn is the category that the front end filled in for stacks without one, up to version 52: the default,
-	// which is the first grey one. It is unset (none) if frames have no categories; stacks then keep the producer's.
+	// which is the first grey one. Without categories of frames it is unset, and stacks keep the producer's.
 	filledIn int32
 }
 
@@ -46,14 +46,14 @@ func (c *converter) newStacks(t *tables, p *profile, libs *loadedLibs) *stacks {
 // defaultColor is the color of the default category.
 const defaultColor = "grey"
 
-// loadedLibs are the libraries of a process, shared by its threads.
+// loadedLibs holds the libraries of a process, which its threads share.
 type loadedLibs struct {
 	list    []lib
 	byStart []int // indexes of the libraries with addresses, sorted by address
 	sorted  bool
 }
 
-// parent returns the stack of the caller; none for a root. A caller must come earlier in the table, which rules out
+// parent returns the stack of the caller, or none for a root. A caller must come earlier in the table, which rules out
 // cycles; an invalid one is counted and ignored.
 func (s *stacks) parent(stack int32) int32 {
 	parent := s.t.stacks.parent(stack)
@@ -73,7 +73,7 @@ func (s *stacks) valid(stack int32) bool {
 	return stack >= 0
 }
 
-// callstack returns the stack in the timeline, or 0.
+// callstack returns the call stack in the timeline, or 0.
 func (s *stacks) callstack(stack int32) timeline.CallstackID {
 	if !s.valid(stack) {
 		return 0
@@ -100,7 +100,7 @@ func (s *stacks) callstack(stack int32) timeline.CallstackID {
 	return id
 }
 
-// sampled returns the stack of a sample. The address in its innermost frame is the current instruction; all other
+// sampled returns the call stack of a sample. The address in its innermost frame is the current instruction; all other
 // addresses, including those in stacks of markers, are return addresses after the call (section 2).
 func (s *stacks) sampled(stack int32) timeline.CallstackID {
 	if !s.valid(stack) {
@@ -135,7 +135,7 @@ func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.
 // rows that become equal stacks in the timeline then share an id.
 const maxIndexedStacks = 1 << 20
 
-// frame resolves a frame; nil if the index is invalid.
+// frame resolves a frame. It returns nil if the index is invalid.
 func (s *stacks) frame(i int32) *resolvedFrame {
 	if s.frames == nil {
 		s.frames = make([]resolvedFrame, s.t.frames.rows)
@@ -176,7 +176,7 @@ func (s *stacks) makeFrame(i int) (f timeline.Frame, isJS bool) {
 	return f, isJS
 }
 
-// described returns the function of a frame.
+// described returns a timeline frame that contains only the function.
 func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
 	if len(s.t.frames.fn) == 0 {
 		return s.located(i)
@@ -184,12 +184,12 @@ func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
 	return s.functionFrame(i)
 }
 
-// hasFlag reports whether a value of row i counts. Without flags, all values do.
+// hasFlag reports whether the value with a flag is valid in row i. Without flags, all values are.
 func hasFlag(flags ints, i int, flag int32) bool {
 	return len(flags) == 0 || flags.at(i)&flag != 0 && flags.at(i) != none
 }
 
-// located returns the function of a frame of the raw form, from its location.
+// located returns the function of a frame in the raw form, from its location.
 func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
 	text, ok := s.t.strings.at(s.t.frames.location.at(i))
 	if !ok {
@@ -237,15 +237,15 @@ func (l *loadedLibs) sort() {
 	slices.SortFunc(l.byStart, func(i, j int) int { return cmp.Compare(l.list[i].start, l.list[j].start) })
 }
 
-// mapping returns the library in the timeline.
+// mapping returns the timeline mapping of a library.
 func (s *stacks) mapping(l *lib) timeline.MappingID {
 	return s.b.Mapping(timeline.Mapping{Path: l.file(), BuildID: cmp.Or(l.codeID, l.breakpadID)})
 }
 
-// file returns the name of the library for frames.
+// file returns the file name of a library, for frames.
 func (l *lib) file() string { return cmp.Or(l.path, l.debugPath, l.name) }
 
-// functionFrame returns the function of a frame of the processed form.
+// functionFrame returns the function of a frame in the processed form.
 func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 	t := &s.t.funcs
 	fn := int(s.t.frames.fn.at(i))
@@ -298,7 +298,7 @@ func (s *stacks) fileOf(frame, fn int) string {
 	return ""
 }
 
-// libOf returns the library of a frame or, if it has none, of its function's resource; may be nil.
+// libOf returns the library of a frame or, if it has none, of its function's resource; nil if neither has one.
 func (s *stacks) libOf(frame, fn int) *lib {
 	library := s.t.frames.lib.at(frame)
 	if library < 0 && hasFlag(s.t.funcs.flags, fn, flagFuncResource) {
@@ -310,12 +310,12 @@ func (s *stacks) libOf(frame, fn int) *lib {
 	return &s.libs.list[library]
 }
 
-// libraryResource is the kind of resources that are libraries (section 3).
+// libraryResource is the type of resources that are libraries (section 3).
 const libraryResource = 1
 
 const (
-	// maxReach limits the callers of a stack that are searched for a value that the stack lacks. After maxWalked
-	// callers in total, the limit is shortReach, so that deep stacks in a small input cannot take hours.
+	// maxReach limits how many callers are searched for a value that a stack lacks. After maxWalked callers in total,
+	// the limit is shortReach, so that deep stacks in a small input cannot take hours.
 	maxReach   = timeline.MaxStackDepth
 	shortReach = 64
 	maxWalked  = 1 << 27

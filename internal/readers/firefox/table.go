@@ -12,10 +12,10 @@ import (
 // A column is one column of a table being read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
 // list per column. Both fill the same columns.
 type column interface {
-	// add appends the value at the scanner. If the value does not fit the column, it appends null and returns
-	// false. After a failure of the scanner it appends nothing.
+	// add scans a value and appends it. If the value does not fit the column, it appends null and returns false. After
+	// a failure of the scanner it appends nothing.
 	add(s *jsonscan.Scanner) bool
-	// addMany appends as many values of a list as it can read fast, possibly none.
+	// addMany appends the list elements that it can read fast, possibly none.
 	addMany(s *jsonscan.Scanner)
 	// addNull appends a null.
 	addNull()
@@ -23,7 +23,7 @@ type column interface {
 	truncate(n int)
 }
 
-// none represents null in a column of indexes, which are never negative. The newer tables write it as -1.
+// none represents null in a column of indexes, which are never negative. Newer tables store it as -1.
 const none = -1
 
 // ints is a column of indexes and other small integers; null means no value.
@@ -96,7 +96,7 @@ func (c floats) at(i int) float64 {
 	return c[i]
 }
 
-// longs is a column of integers beyond 32 bits, addresses and ids of windows; null means no value.
+// longs is a column of integers that can exceed 32 bits: addresses and window ids; null means no value.
 type longs []int64
 
 func (c *longs) add(s *jsonscan.Scanner) bool {
@@ -119,7 +119,7 @@ func (c *longs) add(s *jsonscan.Scanner) bool {
 	return ok
 }
 
-// unsignedNone is -1 as the id of a window: Firefox writes it as an unsigned integer that went through a double.
+// unsignedNone is the window id -1, which Firefox writes as an unsigned integer that was rounded to a double.
 const unsignedNone = "18446744073709552000"
 
 func (c *longs) addMany(*jsonscan.Scanner) {}
@@ -135,8 +135,8 @@ func (c longs) at(i int) int64 {
 	return c[i]
 }
 
-// texts is a column or list of texts; null is the empty text. It stores them in chunks, so that growing does not copy
-// them.
+// texts is a column or list of texts; null is the empty text. It stores them in chunks, so that it can grow without
+// copying them.
 type texts struct {
 	chunks [][]byte
 	spans  []span
@@ -199,7 +199,7 @@ func (c *texts) addNull()                  { c.spans = append(c.spans, span{}) }
 func (c *texts) len() int                  { return len(c.spans) }
 func (c *texts) truncate(n int)            { c.spans = c.spans[:n] }
 
-// at returns a text, which must not be changed; false past the end.
+// at returns a text, which callers must not change; false past the end.
 func (c *texts) at(i int32) ([]byte, bool) {
 	if i < 0 || int(i) >= len(c.spans) {
 		return nil, false
@@ -217,8 +217,8 @@ func (c *texts) text(i int32) string {
 	return string(b)
 }
 
-// values is a column of unparsed JSON values; null is the empty text. It records the positions of the values, or of
-// their rows, in the input.
+// values is a column of unparsed JSON values; null is the empty text. It stores the input position of each value, or of
+// its row.
 type values struct {
 	texts
 	offsets []int64
@@ -262,8 +262,8 @@ type named struct {
 	column
 }
 
-// table reads a table of either form into columns. length is the stated number of rows, or the length of the longest
-// column. A missing column stays empty.
+// table reads a table in either form into columns. length is the number of rows that the table states, otherwise the
+// length of the longest column. A missing column stays empty.
 func (d *decoder) table(columns []named) (length int, err error) {
 	t := newTableReader(d, columns)
 	err = d.object(t.member)
@@ -274,7 +274,7 @@ func (d *decoder) table(columns []named) (length int, err error) {
 type tableReader struct {
 	d       *decoder
 	columns []named
-	schema  []column // columns by index in a row; nil: ignored
+	schema  []column // column for each index in a row; nil: ignored
 	known   bool     // the schema was read
 	waiting []byte   // rows before the schema
 	start   int64    // offset of these rows
@@ -285,7 +285,7 @@ func newTableReader(d *decoder, columns []named) *tableReader {
 	return &tableReader{d: d, columns: columns, length: none}
 }
 
-// rows returns the length of the table after reading, complete or not.
+// rows returns the length of the table, which may be incomplete.
 func (t *tableReader) rows(err error) int {
 	if err == nil && t.waiting != nil {
 		t.d.problem(problem.FirefoxValueInvalid, "rows without a schema")
@@ -436,7 +436,7 @@ func (t *tableReader) readRows() error {
 	})
 }
 
-// endRow completes row n, of which the first read values exist, or removes it after a failure.
+// endRow completes row n, which has only the first read values, or removes it after a failure.
 func (t *tableReader) endRow(read, n int) {
 	if t.d.S.Err() != nil {
 		for _, c := range t.schema {

@@ -1,6 +1,7 @@
 package firefox
 
-// tables are the tables of strings and stacks, which belong to a thread or to the whole profile (section 3).
+// tables holds strings, stacks, and the tables that stacks refer to, for one thread or for the whole profile
+// (section 3).
 type tables struct {
 	strings   texts
 	stacks    stackTable
@@ -10,19 +11,19 @@ type tables struct {
 	sources   sourceTable
 }
 
-// stackTable is the table of call stacks: a frame, and the stack of its caller.
+// stackTable is the table of call stacks; each row is a frame and the stack of its caller.
 type stackTable struct {
 	frame        ints
 	prefix       ints // none: a root
-	prefixOffset ints // distance back to the stack of the caller, 0: a root; instead of prefix
-	category     ints // before version 53; later in frames
+	prefixOffset ints // used instead of prefix: the distance back to the stack of the caller, 0: a root
+	category     ints // before version 53; later frames have it
 	subcategory  ints
 	rows         int
 }
 
 // frameTable is the table of frames. The raw form has a location, the processed form a function.
 type frameTable struct {
-	location              ints // index of a string
+	location              ints // string index
 	fn                    ints
 	line, column          ints
 	category, subcategory ints
@@ -44,7 +45,7 @@ type resourceTable struct {
 	name, lib, kind ints
 }
 
-// Flags of frames and functions, in branches of the format with a column of flags: a value counts only if its flag is
+// Flags of frames and functions, in variants of the format with a flags column: a value is valid only if its flag is
 // set (section 3).
 const (
 	flagFrameAddress  = 1 << 1
@@ -127,7 +128,7 @@ func (t *funcTable) read(d *decoder) error {
 	return err
 }
 
-// parent returns the stack of the caller; none for a root. A valid one is an earlier stack.
+// parent returns the stack of the caller, or none for a root. It may be invalid; a valid one is an earlier stack.
 func (t *stackTable) parent(stack int32) int32 {
 	parent := t.prefix.at(int(stack))
 	if len(t.prefixOffset) > 0 {

@@ -15,8 +15,8 @@ type thread struct {
 	pid, tid    identity
 	isMain      bool
 
-	startup, shutdown    float64 // of the process; NaN if unknown
-	register, unregister float64 // of the thread; NaN if unknown
+	startup, shutdown    float64 // times of the process; NaN if unknown
+	register, unregister float64 // times of the thread; NaN if unknown
 
 	tables                           tables // tables not in profile.shared
 	libs                             []lib  // before version 41 of the processed form
@@ -26,7 +26,7 @@ type thread struct {
 	tracer                           tracerTable
 	pauses                           []pause
 
-	argumentValues int // number of samples with arguments of functions
+	argumentValues int // number of samples with function arguments
 	private        bool
 	userContext    string
 }
@@ -51,7 +51,7 @@ type markerTable struct {
 // sampleTable is the table of samples (section 8).
 type sampleTable struct {
 	stack      ints
-	time       floats // by sample; from timeDeltas if present
+	time       floats // from timeDeltas if present
 	weight     floats
 	weightType string
 	cpuDelta   floats
@@ -67,7 +67,7 @@ type allocationTable struct {
 	rows                int
 }
 
-// tracerTable is the table of JS tracer events; its times are microseconds.
+// tracerTable is the table of JS tracer events; its times are in microseconds.
 type tracerTable struct {
 	event          ints
 	time, duration floats
@@ -75,7 +75,6 @@ type tracerTable struct {
 	rows           int
 }
 
-// readThread reads a thread.
 func (d *decoder) readThread(th *thread) error {
 	th.startup, th.shutdown, th.register, th.unregister = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	return d.object(func(key string) error {
@@ -115,7 +114,7 @@ func (d *decoder) readThread(th *thread) error {
 	})
 }
 
-// threadTable reads a member of a thread that is a table.
+// threadTable reads a thread member that is a table, or skips it.
 func (d *decoder) threadTable(th *thread, key string) error {
 	switch key {
 	case "markers":
@@ -138,8 +137,8 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	return d.unknownMember(key)
 }
 
-// unreadMembers are members of threads without a counterpart in a timeline (section 12), or to which only samples with
-// counted arguments refer.
+// unreadMembers are thread members that have no counterpart in a timeline (section 12), or to which only argumentValues
+// refer, which are counted instead.
 var unreadMembers = map[string]bool{
 	"usedInnerWindowIDs": true, "showMarkersInTimeline": true, "nativeSymbols": true, "sourceLocationTable": true,
 	"tracedValues": true, "tracedValuesBuffer": true, "tracedObjectShapes": true,
@@ -156,9 +155,8 @@ func (d *decoder) identity(id *identity) error {
 	return nil
 }
 
-// readMarkers reads the table of markers.
 func (d *decoder) readMarkers(m *markerTable) error {
-	var time floats // of versions with one time per marker
+	var time floats // in versions with one time per marker
 	t := newTableReader(d, []named{
 		{"name", &m.name}, {"startTime", &m.start}, {"endTime", &m.end}, {"time", &time}, {"phase", &m.phase},
 		{"category", &m.category}, {"data", &m.data}, {"threadId", &m.threadID},
@@ -172,7 +170,6 @@ func (d *decoder) readMarkers(m *markerTable) error {
 	return err
 }
 
-// readSamples reads the table of samples.
 func (d *decoder) readSamples(th *thread) error {
 	m := &th.samples
 	var deltas, responsiveness floats
@@ -201,7 +198,7 @@ func (d *decoder) readSamples(th *thread) error {
 	return err
 }
 
-// accumulate fills a column of times from differences that count from 0, if there are any.
+// accumulate fills a column of times from differences, if there are any; the first one counts from 0.
 func (c *floats) accumulate(deltas floats) {
 	if len(deltas) == 0 {
 		return
@@ -216,7 +213,6 @@ func (c *floats) accumulate(deltas floats) {
 	}
 }
 
-// readAllocations reads a table of allocations.
 func (d *decoder) readAllocations(a *allocationTable) error {
 	var duration floats // the weight, before version 29
 	length, err := d.table([]named{
@@ -230,7 +226,6 @@ func (d *decoder) readAllocations(a *allocationTable) error {
 	return err
 }
 
-// readTracer reads a table of JS tracer events.
 func (d *decoder) readTracer(m *tracerTable) error {
 	length, err := d.table([]named{
 		{"events", &m.event}, {"timestamps", &m.time}, {"durations", &m.duration}, {"line", &m.line}, {"column", &m.columnOf},

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addTracer adds the events of the JS tracer as slices. Their times are microseconds.
+// addTracer adds JS tracer events as slices. Their times are in microseconds.
 func (c *converter) addTracer(th *threadState) error {
 	t := &th.th.tracer
 	for i := range t.rows {

@@ -9,11 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth is the depth to which nested values are encoded as structure (json.md); an initiator's stack needs some
-// levels.
+// maxDepth is the maximum depth of nested values that are encoded as structure (json.md); an initiator's stack needs
+// several levels.
 const maxDepth = 64
 
-// encodeText encodes a value that was skipped before.
+// encodeText encodes a value that has already been skipped.
 func (r *reader) encodeText(raw []byte, depth int) {
 	r.sub.Reset(raw)
 	r.args.S = &r.sub
@@ -22,15 +22,15 @@ func (r *reader) encodeText(raw []byte, depth int) {
 	r.args.S = r.S
 }
 
-// maxHeaders limits the headers of a message that are written by name.
+// maxHeaders limits the number of headers of a message that are written by name.
 const maxHeaders = 1000
 
 // header is a header of a request or response.
 type header struct{ name, value []byte }
 
 // headersOf reads a list of headers and, if kept, writes it as a dictionary with lower-case names: names are
-// case-insensitive, and browsers write both cases. Headers with the same name become a list of values. A list with
-// anything but names and values stays a list.
+// case-insensitive, and browsers write both cases. Headers with the same name become a list of values. A list that
+// contains anything other than names and values stays a list.
 //
 // It returns the key of the span that the headers refer to, or "".
 func (r *reader) headersOf(kept bool) (key string) {
@@ -78,7 +78,7 @@ func traceContext(headers []header) (key string) {
 	return key
 }
 
-// encodeSame writes the value of a header together with the values of later ones with its name.
+// encodeSame writes the value of a header together with the values of later headers with the same name.
 func (r *reader) encodeSame(h header, later []header) {
 	several := false
 	for i := range later {
@@ -100,7 +100,7 @@ func (r *reader) encodeSame(h header, later []header) {
 	r.args.Enc.String(h.value)
 }
 
-// readHeaders reads a list of objects with a name and a value each; false for anything else.
+// readHeaders reads a list of objects that each have a name and a value; false for anything else.
 func (r *reader) readHeaders() ([]header, bool) {
 	s := &r.sub
 	if kind, _ := s.Value(); kind != jsonscan.Array {

@@ -16,11 +16,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// address is a hash of the address of a request, or zero for none. Addresses may be long, and all in an archive are
+// address is a hash of a request's address; zero means none. Addresses can be long, and all addresses in an archive are
 // compared.
 type address struct{ high, low uint64 }
 
-// addressOf returns the address in a text, without its fragment, which is not sent.
+// addressOf returns the address in text, ignoring the fragment, which is not sent.
 func addressOf(text []byte) address {
 	if i := bytes.IndexByte(text, '#'); i >= 0 {
 		text = text[:i]
@@ -32,10 +32,10 @@ func addressOf(text []byte) address {
 	return address{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// maxRedirect limits the length of addresses whose redirects are resolved.
+// maxRedirect limits the total length of the addresses of a redirect that is resolved.
 const maxRedirect = 64 << 10
 
-// redirectOf returns the target of a redirect; redirectURL may be relative.
+// redirectOf returns the target of a redirect; to, from redirectURL, may be relative.
 func redirectOf(from, to []byte) address {
 	if len(to) == 0 || len(from)+len(to) > maxRedirect {
 		return address{}
@@ -48,8 +48,8 @@ func redirectOf(from, to []byte) address {
 	return addressOf(to)
 }
 
-// initiatorOf reads the member _initiator: the address that initiated a request. In browsers it is an object with a url
-// or with the stack of a script; other programs write only the address. If kept, the value becomes an argument.
+// initiatorOf reads the member _initiator and returns the address that initiated a request. Browsers write an object
+// with a url or a script's stack; other programs write only the address. If kept, the value becomes an argument.
 func (r *reader) initiatorOf(kept bool) (from []byte) {
 	raw := r.S.Raw()
 	if raw == nil {
@@ -63,11 +63,11 @@ func (r *reader) initiatorOf(kept bool) (from []byte) {
 	return bytes.Clone(from)
 }
 
-// maxParents limits the chain of parents of stacks.
+// maxParents limits the length of a chain of parent stacks.
 const maxParents = 32
 
-// findInitiator returns the url of an initiator, or of the innermost function with one in its stack or the stack's
-// parents.
+// findInitiator returns the url of an initiator, or of the innermost function that has one in the initiator's stack or
+// the stack's parents.
 func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 	kind, text := s.Value()
 	if kind == jsonscan.String {
@@ -102,7 +102,7 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 	return nil
 }
 
-// innermost returns the first url of the frames.
+// innermost returns the first url in a list of frames.
 func innermost(s *jsonscan.Scanner) (from []byte) {
 	kind, _ := s.Value()
 	if kind != jsonscan.Array {
@@ -135,7 +135,7 @@ type mention struct {
 	address
 	ts     timeline.Nanos
 	offset int64
-	event  uint32 // of the request, or of the referring one
+	event  uint32 // event of the request, or of the request that refers to it
 	page   uint32
 	track  timeline.TrackID
 	kind   mentionKind
@@ -168,14 +168,13 @@ type joiner struct {
 	flows    uint64
 
 	current   address
-	requests  []mention // for the address, in the order of time
-	redirects []mention // to the address, without a request so far
+	requests  []mention // requests for the address, in order of time
+	redirects []mention // redirects to the address that no request has followed so far
 }
 
-// maxPerAddress limits the stored requests of one address, and the redirects to it: the latest count.
+// maxPerAddress limits the number of stored requests for an address, and of redirects to it: the latest are kept.
 const maxPerAddress = 64
 
-// run adds all arrows.
 func (j *joiner) run(ctx context.Context) error {
 	var m mention
 	for n := 0; ; n++ {
@@ -233,7 +232,7 @@ func appendRecent(list []mention, m *mention) []mention {
 	return append(list, *m)
 }
 
-// redirect returns the index of the redirect that a request follows: the first pending one of its page, otherwise of
+// redirect returns the index of the redirect that a request follows: the first pending one on its page, otherwise on
 // another page, or -1.
 func (j *joiner) redirect(m *mention) int {
 	found := -1
@@ -249,8 +248,8 @@ func (j *joiner) redirect(m *mention) int {
 	return found
 }
 
-// initiator returns the request that initiated another one: the only one with its address in the page or, if the page
-// has none, in the archive; nil if there are several.
+// initiator returns the request that initiated m: the only one for the address on the same page or, if that page has
+// none, in the archive; nil if it is missing or ambiguous.
 func (j *joiner) initiator(m *mention) *mention {
 	var inPage, other *mention
 	pages, others := 0, 0

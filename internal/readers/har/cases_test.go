@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// suite is the cases, read through windows of all sizes and sorted on disk.
+// suite runs the cases, with windows of several sizes and with sorting on disk.
 var suite = readertest.Spooled(Read,
 	problem.HARValueInvalid, problem.HARTimeWithoutZone, problem.HARTimeMismatch, problem.HARRequestUnknown,
 	// From other groups, also found by this reader:
@@ -26,7 +26,7 @@ var suite = readertest.Spooled(Read,
 // TestCases compares the results of the inputs in testdata with the expected ones.
 func TestCases(t *testing.T) { suite.Run(t) }
 
-// Times of ISO 8601, in nanoseconds since 1970. The expected seconds are from date -u -d.
+// ISO 8601 times, in nanoseconds since 1970. The expected seconds are from date -u -d.
 func TestISOTime(t *testing.T) {
 	for _, test := range []struct {
 		text string

@@ -58,7 +58,6 @@ func (r *reader) document() error {
 	return r.Trailing()
 }
 
-// logMember reads a member of the log.
 func (r *reader) logMember(key []byte, c byte) error {
 	switch name := string(key); {
 	case name == "entries" && c == '[':
@@ -93,7 +92,7 @@ func (r *reader) objects(read func() error) error {
 	})
 }
 
-// program reads creator or browser, which is member. Their scalar members become attributes of the trace.
+// program reads the member creator or browser. Its scalar members become attributes of the trace.
 func (r *reader) program(member string, p *program) error {
 	return r.Members(func(key []byte, c byte) error {
 		name := string(key)

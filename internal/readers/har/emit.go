@@ -17,15 +17,14 @@ import (
 type emitter struct {
 	*reader
 	ctx         context.Context
-	description string                         // of the tracks
-	withoutPage *readers.Lanes[timeline.Nanos] // of requests without page; created on demand
+	description string                         // description of the tracks
+	withoutPage *readers.Lanes[timeline.Nanos] // tracks for requests without a page; created on demand
 	join        *joiner
 	events      uint32
 	done        int
 	out         timeline.Event
 }
 
-// emit adds all pages and entries.
 func (r *reader) emit(ctx context.Context) (err error) {
 	e := &emitter{reader: r, ctx: ctx, description: "HTTP archive", join: &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
@@ -43,24 +42,24 @@ func (r *reader) emit(ctx context.Context) (err error) {
 	return e.join.run(ctx)
 }
 
-// root returns the spec of a track of requests below the root of the trace. Tracks with one key are lanes of one row.
+// root returns the spec of a request track below the root of the trace. Tracks with the same key are lanes of one row.
 func (e *emitter) root(name, key string) timeline.TrackSpec {
 	return timeline.TrackSpec{
 		Name: name, Description: e.description, Role: timeline.RoleNetwork, Merge: timeline.MergeByKey, MergeKey: key,
 	}
 }
 
-// below returns tracks of requests below a track without events of its own: viewers show a track below the root only if
-// it has a child (section 3).
+// below returns tracks for requests below a track without events of its own: viewers show a track below the root only
+// if it has a child (section 3).
 func (e *emitter) below(root timeline.TrackID) *readers.Lanes[timeline.Nanos] {
 	return readers.NewLanes[timeline.Nanos](e.b, root, timeline.TrackSpec{Name: "Requests", Role: timeline.RoleNetwork})
 }
 
-// page creates the track of the requests of a page, and one below it for the page's times, which are instants.
+// page creates the track for a page's requests, and below it a track for the page's times, which become instants.
 func (e *emitter) page(p *page) error {
 	key := p.id
 	if p.known {
-		key += " " + strconv.FormatInt(int64(p.started), 10) // archives in one trace may have pages with the same id
+		key += " " + strconv.FormatInt(int64(p.started), 10) // archives in one trace may contain pages with the same id
 	}
 	spec := e.root(timeline.RoleNetwork.String()+": "+p.name(), key)
 	root := e.b.NewTrack(0, spec)
@@ -83,7 +82,7 @@ func (e *emitter) page(p *page) error {
 	return nil
 }
 
-// lanes returns the tracks for the requests of a page, or for requests without page.
+// lanes returns the tracks for the requests of a page, or for requests without a page.
 func (e *emitter) lanes(h *head) *readers.Lanes[timeline.Nanos] {
 	if h.page == 0 {
 		if e.withoutPage == nil {
@@ -99,7 +98,6 @@ func (e *emitter) lanes(h *head) *readers.Lanes[timeline.Nanos] {
 	return p.requests
 }
 
-// add adds e.out.
 func (e *emitter) add(offset int64) error {
 	e.out.Event, e.out.Offset = e.events, offset
 	e.events++
@@ -119,7 +117,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	if o := e.b.Observer(); o != nil {
 		o.Step(timeline.StepOf(h.start))
 	}
-	track, _ := lanes.Take(h.start, h.start+max(h.dur, 1)) // so that others do not nest in one without length
+	track, _ := lanes.Take(h.start, h.start+max(h.dur, 1)) // so that no request nests in a zero-length one
 	args, err := e.messages(h, track, payload)
 	if err != nil {
 		return err
@@ -165,8 +163,8 @@ func (e *emitter) link(h *head, key string, role timeline.LinkRole) error {
 	})
 }
 
-// phases adds the phases of a request one after the other, TLS within connect or after it. The phase that receives the
-// response has the key of the span that sent it.
+// phases adds the phases of a request in sequence, with TLS inside connect or after it. The phase that receives the
+// response has the key of the span that sent the response.
 func (e *emitter) phases(h *head, track timeline.TrackID, received string) error {
 	at := h.start
 	for p, d := range h.phases {
@@ -195,7 +193,7 @@ func (e *emitter) phases(h *head, track timeline.TrackID, received string) error
 	return nil
 }
 
-// nextText returns a text of a payload and the rest of the payload.
+// nextText returns the first text of a payload and the rest of the payload.
 func nextText(payload []byte) (text, rest []byte) {
 	n, w := binary.Uvarint(payload)
 	return payload[w:][:n], payload[w:][n:]

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// phase is a phase of a request, in chronological order. TLS is a part of connect.
+// phase is a phase of a request. The phases are in chronological order; TLS is a part of connect.
 type phase uint8
 
 const (
@@ -26,10 +26,10 @@ const (
 	numPhases
 )
 
-// phaseNames are the names of the phases in an archive and of their slices.
+// phaseNames are the names of the phases, in archives and as slices.
 var phaseNames = [numPhases]string{"blocked", "dns", "connect", "ssl", "send", "wait", "receive"}
 
-// head is the fixed part of an entry; its name and arguments are the payload in the spool.
+// head is the fixed-size part of an entry; its name and arguments are the payload in the spool.
 type head struct {
 	start           timeline.Nanos
 	dur             timeline.Nanos
@@ -56,20 +56,20 @@ type unit struct {
 	zone       zone
 	hasStarted bool
 
-	// Of an entry:
+	// Fields of an entry:
 	method, url  []byte
 	status       int64
 	resourceType []byte
 	pageRef      []byte
-	sentKey      string // of the span in the request, see timeline.TraceparentKey
-	receivedKey  string // of the span in the response
+	sentKey      string // key of the span in the request; see timeline.TraceparentKey
+	receivedKey  string // key of the span in the response
 	initiator    []byte // address that initiated the request
 	redirect     []byte // target of a redirect
 	messages     []socketMessage
 	time         timeline.Nanos // notApplicable: unknown
 	phases       [numPhases]timeline.Nanos
 
-	// Of a page:
+	// Fields of a page:
 	id, title []byte
 	moments   []moment
 }
@@ -80,7 +80,7 @@ type moment struct {
 	at   timeline.Nanos
 }
 
-// finding is a problem of a value, counted when the unit is complete.
+// finding is a problem with a value, counted when the unit is complete.
 type finding struct {
 	kind   problem.Kind
 	detail string
@@ -108,7 +108,7 @@ func (r *reader) read(member func(key []byte)) (at problem.Position, err error) 
 	return at, err
 }
 
-// count counts the problems of the unit.
+// count counts the problems found in the unit.
 func (r *reader) count(at problem.Position) {
 	for _, f := range r.current.findings {
 		r.Log.Add(f.kind, at, f.detail)
@@ -141,7 +141,7 @@ func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 	return kind, text
 }
 
-// dict reads an object. If its member is kept, its members become arguments. read is called with each key first and
+// dict reads an object. If its member is kept, its members become arguments. For each key, dict first calls read, which
 // reports whether it read the value.
 func (r *reader) dict(key []byte, read func(key []byte, kept bool) bool) {
 	name := string(key)
@@ -189,7 +189,7 @@ func (r *reader) inner(kept bool) (kind jsonscan.Kind, text []byte) {
 	return kind, text
 }
 
-// start reads the start of an entry or a page.
+// start converts the start time of an entry or a page.
 func (u *unit) start(kind jsonscan.Kind, text []byte) {
 	if kind == jsonscan.String {
 		u.started, u.zone = isoTime(text)
@@ -197,8 +197,8 @@ func (u *unit) start(kind jsonscan.Kind, text []byte) {
 	}
 }
 
-// millis reads a duration in milliseconds, exactly; notApplicable if it is negative, which marks phases that did not
-// take place.
+// millis converts a duration in milliseconds, exactly. It returns notApplicable for a negative one, which marks a phase
+// that did not take place.
 func (u *unit) millis(kind jsonscan.Kind, text []byte, name string) timeline.Nanos {
 	switch kind {
 	case jsonscan.Integer, jsonscan.Number:
@@ -262,8 +262,8 @@ func appendText(to, text []byte) []byte {
 // milliseconds.
 const tolerance = 5_000_000
 
-// mismatch reports whether the time of a request differs from the sum of its phases. A request must have at least one
-// of them.
+// mismatch reports whether the time of a request differs from the sum of its phases. A request with neither is a
+// mismatch too.
 func (u *unit) mismatch(sum timeline.Nanos) bool {
 	hasPhases := u.phases != noPhases
 	if u.time == notApplicable {
@@ -292,7 +292,6 @@ func (h *head) measure(total timeline.Nanos) {
 
 func distance(a, b timeline.Nanos) timeline.Nanos { return max(a-b, b-a) }
 
-// entryMember reads a member of an entry.
 func (r *reader) entryMember(key []byte) {
 	u := &r.current
 	switch string(key) {
@@ -324,7 +323,7 @@ func (r *reader) entryMember(key []byte) {
 	}
 }
 
-// requestMember reads the members of a request that are more than arguments.
+// requestMember reads a member of a request that is more than an argument; false for any other member.
 func (r *reader) requestMember(key []byte, kept bool) bool {
 	u := &r.current
 	switch string(key) {
@@ -344,7 +343,7 @@ func (r *reader) requestMember(key []byte, kept bool) bool {
 	return true
 }
 
-// responseMember reads the members of a response that are more than arguments.
+// responseMember reads a member of a response that is more than an argument; false for any other member.
 func (r *reader) responseMember(key []byte, kept bool) bool {
 	switch string(key) {
 	case "status":

@@ -7,9 +7,9 @@
 //	creator, browser     the description of these tracks, and attributes of the trace
 //
 // An archive is read as a stream, with one entry and its bodies in memory at a time (document.go, entry.go). Encoded
-// entries wait in a spool until all pages are known, and are assigned to tracks in the order of their starts (emit.go).
+// entries wait in a spool until all pages are known, and are assigned to tracks in order of their starts (emit.go).
 //
-// Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error of Read means
+// Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error from Read means
 // that the input as a whole is unreadable.
 package har
 
@@ -30,7 +30,7 @@ var ErrNoEntries = errors.New("not an HTTP archive: it has no log with entries")
 
 var headForm = extsort.FormOf[head]()
 
-// Read reads the unpacked archive r into b. Errors of r, b and ctx, and of inputs that are not archives, state their
+// Read reads the unpacked archive r into b. Errors from r, b and ctx, and for inputs that are not archives, state their
 // position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
@@ -46,7 +46,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Op
 	if !rd.any {
 		return rd.Failed(cmp.Or(rd.Malformed(), ErrNoEntries))
 	}
-	if opts.Offset == 0 { // with an offset, the times are on no clock
+	if opts.Offset == 0 { // times with an offset belong to no clock
 		b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	}
 	return rd.emit(ctx)

@@ -21,18 +21,18 @@ type page struct {
 	known     bool // in the list of pages
 	started   timeline.Nanos
 	offset    int64
-	args      []byte // encoded
+	args      []byte // encoded arguments
 	moments   []moment
 	requests  *readers.Lanes[timeline.Nanos]
 }
 
-// maxPages and maxPageSize limit the number and bytes of pages, which are in memory.
+// maxPages and maxPageSize limit the number and total bytes of pages, which stay in memory.
 const (
 	maxPages    = 1 << 16
 	maxPageSize = 32 << 20
 )
 
-// pageIndex returns the index in r.pages of the page with an id, or of the last page if there are too many.
+// pageIndex returns the index in r.pages of the page with the given id, or of the last page if there are too many.
 func (r *reader) pageIndex(id []byte) uint32 {
 	if i, ok := r.pageIDs[string(id)]; ok {
 		return i
@@ -74,7 +74,6 @@ func (r *reader) page() error {
 	return nil
 }
 
-// pageMember reads a member of a page.
 func (r *reader) pageMember(key []byte) {
 	u := &r.current
 	switch string(key) {
@@ -95,7 +94,7 @@ func (r *reader) pageMember(key []byte) {
 	}
 }
 
-// maxMoments limits the times of a page.
+// maxMoments limits the number of times of a page.
 const maxMoments = 64
 
 // pageTiming reads a time of a page: onContentLoad, onLoad, or a producer's extension, with a leading underscore.
@@ -115,10 +114,10 @@ func (r *reader) pageTiming(key []byte, kept bool) bool {
 	return true
 }
 
-// errOutOfRange reports a time out of range, which was counted.
+// errOutOfRange reports a time out of range that was already counted.
 var errOutOfRange = errors.New("time out of range")
 
-// shift adds the offset of the options to a time.
+// shift adds Options.Offset to a time.
 func (r *reader) shift(ts timeline.Nanos, at problem.Position, detail []byte) (timeline.Nanos, error) {
 	offset := r.opts.Offset
 	switch {
@@ -132,8 +131,8 @@ func (r *reader) shift(ts timeline.Nanos, at problem.Position, detail []byte) (t
 	return ts + offset, nil
 }
 
-// name returns the name of the track of a page. It removes user, query and fragment from a title that is an address, as
-// in Chrome's archives, and replaces " > ", which separates the parts of paths of tracks.
+// name returns the name of a page's track. If the title is an address, as in Chrome's archives, name removes its user,
+// query and fragment. It replaces " > ", which separates the parts of track paths.
 func (p *page) name() string {
 	name := cmp.Or(p.title, p.id, "page")
 	if scheme, host, path := producers.SplitURL(name); host != "" {

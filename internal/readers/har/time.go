@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// zone tells whether a time has a time zone.
+// zone shows whether a text is a time, and whether it has a time zone.
 type zone uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	unzoned // no zone: read as UTC
 )
 
-// maxSeconds limits times to the range of nanoseconds, up to the year 2262.
+// maxSeconds limits times to the range of Nanos, up to the year 2262.
 const maxSeconds = math.MaxInt64/1_000_000_000 - 1
 
 // isoTime reads an ISO 8601 time, with or without seconds. It truncates decimals after the ninth. A leap second is

@@ -8,17 +8,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// socketMessage is a message of a WebSocket.
+// socketMessage is a WebSocket message.
 type socketMessage struct {
 	ts    timeline.Nanos // below 1<<62, the year 2116
-	index int            // in the list
+	index int            // position in the list
 	sent  bool
 }
 
-// maxMessages limits the messages of a request that become instants. The argument has all of them.
+// maxMessages limits the number of a request's messages that become instants. The argument contains all of them.
 const maxMessages = 1 << 16
 
-// socketMessages reads the member _webSocketMessages of Chrome: a list of objects with type, time in seconds since
+// socketMessages reads Chrome's member _webSocketMessages: a list of objects with type, time in seconds since
 // 1970, opcode and data. If kept, the value becomes an argument.
 func (r *reader) socketMessages(kept bool) {
 	raw := r.S.Raw()
@@ -76,7 +76,7 @@ func readMessage(s *jsonscan.Scanner) (m socketMessage, ok bool) {
 	return m, ok
 }
 
-// appendMessages appends messages to a payload, for messages.
+// appendMessages appends messages to a payload, for emitter.messages.
 func appendMessages(to []byte, all []socketMessage) []byte {
 	to = binary.AppendUvarint(to, uint64(len(all)))
 	for _, m := range all {
@@ -89,7 +89,7 @@ func appendMessages(to []byte, all []socketMessage) []byte {
 	return to
 }
 
-// messages adds the messages of a payload as instants and returns the rest of the payload.
+// messages adds the messages in a payload as instants and returns the rest of the payload.
 func (e *emitter) messages(h *head, track timeline.TrackID, payload []byte) ([]byte, error) {
 	n, w := binary.Uvarint(payload)
 	payload = payload[w:]

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// gcSource is the origin of the stack of a collection (C6).
+// gcSource is the source of a collection's stack (C6).
 type gcSource uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	numGCSources
 )
 
-// gcCounters are the names of the counters of collections on the slices of the state track.
+// gcCounters are the names of the arguments that count collections, on the slices of the state track.
 var gcCounters = [numGCSources]string{gcRecorded: "gc_own", gcPrevious: "gc_previous", gcNext: "gc_next", gcNone: "gc_none"}
 
 // activity is the state track of a thread, with a slice for consecutive samples in the same state.
@@ -51,8 +51,8 @@ func (a *activity) sample(t *thread, s *sample, length timeline.Nanos, source gc
 	return nil
 }
 
-// finish adds the open slice. It adds a Begin and an End rather than a Slice: of Slices with the same start the longest
-// comes first, but states without length must keep their position in the sequence.
+// finish adds the open slice. It adds a Begin and an End rather than a Slice: among Slices with the same start,
+// the longest comes first, but zero-length states must keep their position in the sequence.
 func (a *activity) finish(t *thread) error {
 	if a.samples == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (a *activity) finish(t *thread) error {
 }
 
 // spans adds the wrapper's intervals (long tasks, actions, views), each kind on a separate track below the thread. An
-// interval without length is an instant, but a view lasts until the next one or the end of the profile.
+// interval without a duration becomes an instant, but a view lasts until the next one or the end of the profile.
 func (t *thread) spans() error {
 	origin, ok := t.opts.Offset, true
 	if t.p.origin != nil {
@@ -114,7 +114,7 @@ func (t *thread) spans() error {
 	return nil
 }
 
-// measureViews sets the lengths of views without one.
+// measureViews sets the missing durations of views.
 func (t *thread) measureViews(origin timeline.Nanos) {
 	var until *timeline.Nanos // relative to the origin
 	if end, ok := shift(t.lastMoment(), -origin); ok {

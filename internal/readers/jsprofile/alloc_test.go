@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Single samples need no allocations: ten times as many samples cost only the memory that stores them.
+// Individual samples need no allocations: ten times as many samples cost only the memory that stores them.
 func TestNoAllocationPerSample(t *testing.T) {
 	allocs := func(samples int) float64 {
 		input := chain(400, elements(samples, func(i int) string { return fmt.Sprintf(`{"stackId":%d,"timestamp":%d}`, 15+i%7, i*10) }))

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// maxDepth limits nested slices of a thread, including a marker, to what Perfetto shows. Browsers record at most
-	// half of that.
+	// maxDepth limits the nesting of a thread's slices, including a marker, to the depth that Perfetto shows. Browsers
+	// record at most half of that.
 	maxDepth = 512
-	// maxShown limits the frames of a stack that become slices; a marker may be on top of them.
+	// maxShown limits the number of a stack's frames that become slices; a marker may be on top of them.
 	maxShown = maxDepth - 1
 )
 
@@ -42,8 +42,8 @@ func (t *thread) adjoins(i int) bool {
 	return gap == 0
 }
 
-// run adds the samples from first up to last. A collection without a stack, which browsers omit, gets the stack of the
-// code that it interrupted: of the nearest sample before it in the run, otherwise after it (C6).
+// run adds the samples from first up to, but not including, last. Browsers omit the stack of a collection; it receives
+// the stack of the code that it interrupted, from the nearest sample before it in the run, otherwise after it (C6).
 func (t *thread) run(first, last int) error {
 	previous, next := noIndex, first
 	for i := first; i < last; i++ {
@@ -135,7 +135,7 @@ func (t *thread) callstack(s *sample, stack int32) timeline.CallstackID {
 	return t.b.PushFrame(id, t.markers[s.state])
 }
 
-// markerName returns the name of a marker among functions (C8).
+// markerName returns the name that a marker has among functions (C8).
 func (s *states) markerName(id state) string { return "(" + s.names[id] + ")" }
 
 // calls are the open slices of a thread.
@@ -157,8 +157,8 @@ type callKey struct {
 	state state
 }
 
-// update opens and closes slices to match the stack and the marker of a sample: slices that match the last sample at
-// the same depth stay open (C7).
+// update opens and closes slices to match the stack and the marker of a sample: slices that match the previous sample
+// at the same depth stay open (C7).
 func (c *calls) update(t *thread, s *sample, stack int32) error {
 	c.stacks = c.stacks[:0]
 	if stack != noIndex {
@@ -222,7 +222,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	return t.add(s.offset)
 }
 
-// close ends the open slices except the outermost keep, innermost first.
+// close ends all open slices except the outermost keep ones, innermost first.
 func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) error {
 	for i := len(c.open) - 1; i >= keep; i-- {
 		args := t.b.Args()
@@ -240,7 +240,7 @@ func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) erro
 	return nil
 }
 
-// locationKeys selects the arguments that locate the definition of a function (C10).
+// locationKeys selects the arguments that give the location of a function's definition (C10).
 type locationKeys struct{ url, line, column bool }
 
 func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame) {

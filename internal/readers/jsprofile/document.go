@@ -37,7 +37,7 @@ func (r *reader) document() error {
 	return r.concluded(nil)
 }
 
-// concluded returns the error of reading the document, or an error if it contains no profile. A truncated profile may
+// concluded returns the error from reading the document, or an error if it contains no profile. A truncated profile may
 // have lost its samples; otherwise an object without samples is not a profile.
 func (r *reader) concluded(err error) error {
 	if err != nil && err != jsondoc.ErrEnded {
@@ -47,7 +47,7 @@ func (r *reader) concluded(err error) error {
 		switch {
 		case !p.complete:
 			return err
-		case p.have == haveSamples && p.samples.Len() == 0: // of another format
+		case p.have == haveSamples && p.samples.Len() == 0: // samples of another format
 		case p.have&haveSamples != 0:
 			return err
 		}
@@ -55,7 +55,6 @@ func (r *reader) concluded(err error) error {
 	return r.Failed(errors.New("not a JS self-profile: no object has frames, stacks and samples"))
 }
 
-// array reads an array of profiles.
 func (r *reader) array() error {
 	return r.Elements(func(c byte) error {
 		if c == '{' {
@@ -66,7 +65,7 @@ func (r *reader) array() error {
 	})
 }
 
-// object reads an object that is a profile, or has one in its member trace.
+// object reads an object that is a profile or contains one in its member trace.
 func (r *reader) object() error {
 	p := &profile{states: newStates(), offset: r.S.Start()}
 	index := r.Index

@@ -23,17 +23,17 @@ type writer struct {
 	log       *problem.Log
 	opts      Options
 	locations locationKeys
-	index     uint32 // of the event added last
+	index     uint32 // index of the event added last
 	out       timeline.Event
 }
 
-// Samples describes the samples of profiles, which weigh their durations.
+// Samples describes the samples of profiles, whose weights are their durations.
 var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
-// unknownProcess is the name of the process of profiles whose resources have no origin.
+// unknownProcess is the process name for profiles whose resources have no origin.
 const unknownProcess = "JS self-profile"
 
-// profiles adds all profiles, each as a thread, in the order of their starts.
+// profiles adds all profiles, each as a thread, in order of their starts.
 func (w *writer) profiles(all []*profile) error {
 	for _, p := range all {
 		p.redecode(w.log)
@@ -119,7 +119,7 @@ func (p *profile) place(at *Place) {
 	}
 }
 
-// pageOrigin returns the first origin of a resource (C12). Blobs belong to the origin in their address.
+// pageOrigin returns the origin of the first resource that has one (C12). Blobs belong to the origin in their address.
 func (p *profile) pageOrigin() string {
 	for _, resource := range p.resources.All() {
 		u, err := url.Parse(strings.TrimPrefix(*resource, "blob:"))
@@ -131,7 +131,7 @@ func (p *profile) pageOrigin() string {
 	return ""
 }
 
-// thread is the state of adding one profile.
+// thread is the state of the writer while it adds one profile.
 type thread struct {
 	*writer
 	p        *profile
@@ -147,7 +147,6 @@ type thread struct {
 	name, category []byte // scratch
 }
 
-// profile adds one profile.
 func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	t := &thread{writer: w, p: p, stacks: newStackTable(p, w.b), track: track}
 	t.checkTables()

@@ -1,5 +1,5 @@
-// Package jsprofile reads traces of the JS Self-Profiling API into a timeline: a page samples its own stack and gets a
-// JSON object of resources, frames, stacks and samples, possibly with markers for the browser's activity.
+// Package jsprofile reads JS Self-Profiling API traces into a timeline. With this API, a page samples its own stack and
+// receives a JSON object of resources, frames, stacks and samples, possibly with markers for the browser's activity.
 //
 // The comments cite docs/formats/jsprofile.md and its rules C1 to C12. A profile becomes:
 //
@@ -10,15 +10,14 @@
 //	each sample                          a call-stack sample, weighted with its duration in nanoseconds
 //
 // The lists of a profile may come in any order, and the samples usually come before the stacks that they refer to, so a
-// profile is first read into typed columns (document.go, lists.go), with 24 bytes for a sample. The frames of each
-// stack are resolved once (stacks.go); then the samples are processed in the order of time (emit.go, calls.go,
-// activity.go).
+// profile is first read into typed columns (document.go, lists.go), at 24 bytes per sample. The frames of each stack
+// are resolved once (stacks.go); then the samples are processed in order of time (emit.go, calls.go, activity.go).
 //
-// A file may contain several profiles, in an array or in sequence; each becomes a thread. Wrappers of other tools are
+// A file may contain several profiles, in an array or in sequence; each becomes a thread. Wrappers from other tools are
 // read if they describe the profile (wrapper.go). Package merge finds the position of a profile in a trace that Chrome
 // recorded at the same time, using the times from times.go.
 //
-// Bad data in single samples is counted in readers.Options.Problems and never stops reading. An error of Read means
+// Bad data in single samples is counted in readers.Options.Problems and never stops reading. An error from Read means
 // that the input as a whole is unreadable.
 package jsprofile
 
@@ -37,7 +36,7 @@ import (
 // DefaultThreadName is the name of the thread of a profile.
 const DefaultThreadName = "JS main"
 
-// Options configures Read. It supplies information that a profile lacks, and overrides the profile.
+// Options configures Read. It supplies information that a profile lacks, and overrides information in the profile.
 type Options struct {
 	readers.Options
 
@@ -51,24 +50,25 @@ type Options struct {
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not distinguish workers from pages.
 	ThreadName string
-	// Places assigns the profiles, in the order of the input, to a trace that the Builder already has; nil: unknown.
+	// Places assigns the profiles, in the order of the input, to a trace that the Builder already contains; nil:
+	// unknown.
 	Places []*Place
 
 	// NoCalls omits the slices of frames and markers.
 	NoCalls bool
 
-	// ProfileMemory limits the bytes of profiles while they are read; 0: no limit. An input that needs more is an
-	// error.
+	// ProfileMemory limits the bytes of memory for profiles while they are read; 0: no limit. An input that needs more
+	// is an error.
 	ProfileMemory int64
 }
 
 // Place is the position of a profile in a trace that was recorded at the same time.
 type Place struct {
-	Process timeline.TrackID // of the page; 0: a separate one
+	Process timeline.TrackID // process of the page; 0: a separate one
 	Shift   timeline.Nanos   // added to the times, with or without a time origin
 }
 
-// Read reads the unpacked profiles of r into b. Errors of r, b and ctx, and of inputs that are not profiles, state
+// Read reads the unpacked profiles of r into b. Errors from r, b and ctx, and for inputs that are not profiles, state
 // their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	profiles, err := parse(ctx, r, b, opts)
@@ -108,7 +108,7 @@ type reader struct {
 
 func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
 
-// Bytes of memory for one of each, without its texts.
+// Bytes of memory per item, without its texts.
 const (
 	sizeOfSample    = 24
 	sizeOfStack     = 17 // including stackTable

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Limits of the lists. Browsers stay far below.
+// Limits of the lists. Browsers stay far below them.
 const (
 	maxResources = 1 << 20
 	maxFrames    = 1 << 20
@@ -56,7 +56,7 @@ func list[T any](r *reader, p *profile, which lists, key string, c byte, to *col
 }
 
 // begins records that a profile has a list; false if the value, which starts with c, is not a list. The last of two
-// lists with one name counts.
+// lists with the same name counts.
 func (r *reader) begins(p *profile, which lists, c byte) bool {
 	if c != '[' {
 		return false // as if it were missing
@@ -154,7 +154,6 @@ func (r *reader) stack(c byte, out *stack) error {
 	return r.reserve(sizeOfStack)
 }
 
-// samples reads the samples.
 func (r *reader) samples(p *profile, c byte) error {
 	if !r.begins(p, haveSamples, c) {
 		return r.Skip()
@@ -235,7 +234,7 @@ func (r *reader) count() (n int32, ok bool) {
 	return natural(kind, text)
 }
 
-// natural converts a whole number of at least 0, possibly in quotes.
+// natural converts a nonnegative whole number, possibly in quotes.
 func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
 	if kind != jsonscan.Integer && kind != jsonscan.Number && kind != jsonscan.String {
 		return 0, false
@@ -247,7 +246,7 @@ func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
 	return int32(f), true
 }
 
-// millis reads a time or duration in milliseconds, a number possibly in quotes (C1).
+// millis reads a time or duration in milliseconds, given as a number, possibly in quotes (C1).
 func (r *reader) millis() (timeline.Nanos, bool) {
 	switch kind, text := r.S.Scalar(); kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:

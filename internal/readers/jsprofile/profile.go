@@ -7,14 +7,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// profile is one trace of the API in columns.
+// profile is one trace from the API, in columns.
 type profile struct {
 	resources collections.List[string]
 	frames    collections.List[frame]
 	stacks    collections.List[stack]
 	samples   collections.List[sample]
 	states    states
-	holes     bool // some elements of the list are not samples, so their indexes differ
+	holes     bool // some elements of the list are not samples, so the indexes of samples differ
 
 	have     lists // the lists in the input
 	offset   int64 // start of the profile in the input
@@ -25,12 +25,12 @@ type profile struct {
 	interval   timeline.Nanos  // 0: unknown
 	origin     *timeline.Nanos // since 1970
 	started    *timeline.Nanos // the origin according to the start of sampling
-	end        *timeline.Nanos // from the origin
+	end        *timeline.Nanos // relative to the origin
 	spans      collections.List[span]
-	attributes []attribute // few
+	attributes []attribute // a plain slice, because there are few
 }
 
-// lists is a set of the lists of a profile.
+// lists is a set of a profile's lists.
 type lists uint8
 
 const (
@@ -60,10 +60,10 @@ const (
 	badIndex int32 = -2
 )
 
-// sample is one sample, 24 bytes. Its time counts as in the file until toTraceTime.
+// sample is one sample, 24 bytes. Its time is as in the file until toTraceTime converts it.
 type sample struct {
 	ts     timeline.Nanos
-	offset int64 // in the input
+	offset int64 // position in the input
 	stack  int32 // noIndex: no script on the stack
 	state  state
 }
@@ -80,7 +80,7 @@ const (
 	numFixedStates
 )
 
-// states are the names of the states of a profile.
+// states contains the names of a profile's states.
 type states struct {
 	names []string
 	ids   map[string]state

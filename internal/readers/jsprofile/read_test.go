@@ -42,7 +42,7 @@ func chain(stacks int, samples string) string {
 	}) + `],"samples":[` + samples + `]}`
 }
 
-// Perfetto nests 512 slices. Of a deeper stack the outermost frames are shown, with the marker on top.
+// Perfetto nests 512 slices. For a deeper stack, the outermost frames are shown, with the marker on top.
 func TestDeepStack(t *testing.T) {
 	for _, c := range []struct {
 		depth, shown int
@@ -78,8 +78,8 @@ func TestDeepStack(t *testing.T) {
 	}
 }
 
-// Long chains of stacks are followed once, however many samples there are: this takes a moment, but hours if every
-// sample follows its own.
+// Long chains of stacks are followed once, however many samples there are: this takes a moment, but would take hours
+// if every sample followed its own.
 func TestLongChains(t *testing.T) {
 	const stacks, samples = 200_000, 20_000
 	for name, input := range map[string]string{
@@ -193,7 +193,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// An input that exceeds its memory limit is an error, whatever makes it large.
+// An input that exceeds the memory limit is an error, whatever makes it large.
 func TestMemory(t *testing.T) {
 	const memory = 1 << 20
 	lists := func(resources, frames, stacks, samples, more string) string {

@@ -7,7 +7,7 @@ import (
 )
 
 // redecode repairs the texts of a profile if they are UTF-8 that was read as Latin-1, as on pages that do not declare
-// their charset. It does so only if all non-ASCII names of functions and resources fit this.
+// their charset. It does so only if all non-ASCII function and resource names fit this pattern.
 func (p *profile) redecode(log *problem.Log) {
 	texts, example := uint64(0), ""
 	for text := range p.texts {

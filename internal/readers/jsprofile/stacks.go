@@ -10,7 +10,7 @@ import (
 // anonymous replaces an empty function name (C11).
 const anonymous = "(anonymous)"
 
-// stackTable resolves the stacks of a profile, each once, however many samples and stacks refer to it.
+// stackTable resolves each stack of a profile once, however many samples and stacks refer to it.
 type stackTable struct {
 	p         *profile
 	b         *timeline.Builder
@@ -77,8 +77,8 @@ func (t *stackTable) depth(id int32) int32 {
 	return max(depth, 0)
 }
 
-// setOuter records the innermost shown entry of a deep stack, after its parent's. Searching it for every sample could
-// take hours.
+// setOuter records the innermost shown entry of a deep stack; the entry of its parent must be recorded first. Searching
+// for the entry at every sample could take hours.
 func (t *stackTable) setOuter(id, parent int32) {
 	if t.outer == nil {
 		t.outer = make([]int32, t.p.stacks.Len())
@@ -123,7 +123,6 @@ func (t *stackTable) call(id int32) timeline.CallstackID {
 	return stack
 }
 
-// frame interns a frame.
 func (t *stackTable) frame(id int32) timeline.FrameID {
 	if t.frames[id] == 0 {
 		f := t.p.frames.At(int(id))

@@ -8,17 +8,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Times are the sample times of a self-profile, and other clues to its position in a trace.
+// Times contains the sample times of a self-profile, and other clues to its position in a trace.
 type Times struct {
 	Times     []timeline.Nanos // sorted, as Read without Places adds them
 	Script    []timeline.Nanos // times of the samples with JavaScript on the stack, sorted
-	Resources []string         // the scripts
+	Resources []string         // addresses of the scripts
 	Origin    *timeline.Nanos  // the time origin; the times then count from 1970; nil: unknown
 	Step      timeline.Nanos   // resolution of the page's clock
-	Offset    int64            // of the profile in the input, in bytes
+	Offset    int64            // position of the profile in the input, in bytes
 }
 
-// ReadTimes reads the times of the unpacked profiles of r, in the order of the input. Errors are as for Read.
+// ReadTimes reads the times of the unpacked profiles of r, in input order. Its errors are like Read's.
 func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]Times, error) {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *profile) times(origin *timeline.Nanos) Times {
 	return t
 }
 
-// Resolutions of the clocks that browsers give to pages; isolated pages get the finer one.
+// Resolutions of the clocks that browsers provide to pages; isolated pages have the finer one.
 const (
 	fineStep   timeline.Nanos = 5_000
 	coarseStep timeline.Nanos = 100_000

@@ -16,7 +16,7 @@ var spanTracks = map[string]string{"longTasks": "Long tasks", "actions": "Action
 
 const viewsTrack = "Views"
 
-// wrapperMember reads a member of the object around a profile that is not part of the API's trace.
+// wrapperMember reads a member that a wrapper adds to the API's trace.
 func (r *reader) wrapperMember(p *profile, key string, c byte) error {
 	if track := spanTracks[key]; track != "" && c == '[' {
 		return r.Elements(func(c byte) error { return r.span(p, track, c) })
@@ -53,7 +53,7 @@ func (r *reader) time() (ts timeline.Nanos, ok bool, err error) {
 	return ts, ok, err
 }
 
-// clocks is one moment on two clocks; nil is unknown.
+// clocks is one moment on two clocks; nil means unknown.
 type clocks struct {
 	relative *timeline.Nanos // since the time origin of the page
 	epoch    *timeline.Nanos // since 1970
@@ -88,7 +88,7 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	return nil
 }
 
-// clockMembers reads the members of a moment on two clocks, with next as the reader of keys.
+// clockMembers reads the members of a moment on two clocks; next reads the keys.
 func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
 	for key, ok := next(); ok; key, ok = next() {
 		var to **timeline.Nanos
@@ -109,7 +109,7 @@ func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
 	return c
 }
 
-// attribute reads a scalar into an attribute of the trace.
+// attribute reads a scalar and makes it an attribute of the trace.
 func (r *reader) attribute(p *profile, key string) error {
 	var kind jsonscan.Kind
 	a := attribute{key: key}
@@ -160,7 +160,7 @@ func (r *reader) span(p *profile, track string, c byte) error {
 	return r.reserve(sizeOfSpan + len(out.name) + len(out.args))
 }
 
-// spanNames are the members that name a span, by preference.
+// spanNames are the members that can name a span, in order of preference.
 var spanNames = [...]string{"viewName", "label", "name", "entryType", "viewId", "id"}
 
 // spanValue reads the object of a span.
@@ -205,7 +205,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 	return out, timed
 }
 
-// name returns the key of the attribute in the trace; with several profiles in a file, they have separate keys.
+// name returns the key of the attribute in the trace; if a file contains several profiles, each has its own keys.
 func (a *attribute) name(index, profiles int) string {
 	if profiles == 1 {
 		return a.key

@@ -12,13 +12,13 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// encoder encodes attributes and other properties of a span as arguments (section 4). Attributes keep their names; the
-// fields of spans, events and resources are in the dictionary weft, a name that no attribute can have.
+// encoder encodes the attributes and other properties of spans as arguments (section 4). Attributes keep their names;
+// the fields of spans, events and resources go into the dictionary weft, whose name no attribute can have.
 type encoder struct {
 	*timeline.ArgsEncoder
 	log  *problem.Log
 	keep timeline.ArgFilter
-	at   problem.Position // of the current span
+	at   problem.Position // position of the current span
 
 	names   map[string]timeline.KeyID // ids of weft's own keys
 	request []byte                    // name of the request that starts with the span, or empty
@@ -26,16 +26,16 @@ type encoder struct {
 	list    []attribute               // scratch
 }
 
-// attribute is an unwritten attribute, or a part of one: key is the rest of the name after the names of enclosing
+// attribute is an attribute that is not yet written; key is the part of its name after the names of the enclosing
 // dictionaries.
 type attribute struct {
 	key, value []byte
-	in         []byte // name of the dictionary of the attribute, or nil
+	in         []byte // name of the attribute's dictionary, or nil
 	done       bool
 }
 
-// Attributes form dictionaries by the parts of their names, up to maxNested levels, unless there are more than
-// maxAttributes.
+// The parts of attribute names form nested dictionaries, up to maxNested levels, unless there are more than
+// maxAttributes attributes.
 const (
 	maxNested     = 8
 	maxAttributes = 128
@@ -44,7 +44,7 @@ const (
 // maxInternedText limits the length of texts that are interned.
 const maxInternedText = 256
 
-// attributes writes the attributes among the fields of a message.
+// attributes writes the attributes of a message; number is their field number.
 func (e *encoder) attributes(encoded []byte, number int) {
 	e.list = e.list[:0]
 	for r := wire.NewReader(encoded); r.Next(); {
@@ -61,7 +61,7 @@ func (e *encoder) attributes(encoded []byte, number int) {
 	e.nest(e.list, levels)
 }
 
-// nest writes attributes; all members of a dictionary at the position of the first.
+// nest writes attributes, with all members of a dictionary at the position of the first one.
 func (e *encoder) nest(list []attribute, levels int) {
 	for i := range list {
 		list[i].in = list[i].dictionary(list, levels)
@@ -89,8 +89,9 @@ func (e *encoder) nest(list []attribute, levels int) {
 	}
 }
 
-// dictionary returns the name of an attribute's dictionary: the part of its name before the first dot, or nil. The name
-// of another attribute is never a dictionary, nor is weft: its names are kept whole (timeline.IsOwnName).
+// dictionary returns the name of an attribute's dictionary: the part of its name before the first dot, or nil. Neither
+// the name of another attribute nor weft is a dictionary: names that start with "weft." stay whole
+// (timeline.IsOwnName).
 func (a *attribute) dictionary(list []attribute, levels int) []byte {
 	name, rest, _ := bytes.Cut(a.key, []byte{'.'})
 	if levels == 0 || len(name) == 0 || len(rest) == 0 || string(name) == timeline.OwnArgs {
@@ -102,9 +103,9 @@ func (a *attribute) dictionary(list []attribute, levels int) []byte {
 	return name
 }
 
-// value writes an AnyValue after its key or in an array. An empty value becomes a text, except in arrays: arguments
-// cannot be empty, but the presence of an attribute may be significant. A number that JSON cannot represent comes as
-// null and is also empty.
+// value writes an AnyValue after its key or in an array. An empty value becomes text, an empty list or map only outside
+// arrays: arguments cannot be empty, but the presence of an attribute may be significant. A number that JSON cannot
+// represent arrives as null, which is empty too.
 func (e *encoder) value(encoded []byte, depth int, inArray bool) {
 	var last wire.Reader // the last field of a oneof counts
 	found := false
@@ -160,7 +161,7 @@ func (e *encoder) value(encoded []byte, depth int, inArray bool) {
 	}
 }
 
-// emptyText returns the text of an empty array or list of keys and values, "" for any other value.
+// emptyText returns the text for an empty array or key-value list, "" for any other value.
 func emptyText(tag uint32, content func() []byte) string {
 	text := ""
 	switch tag {
@@ -191,7 +192,7 @@ func (e *encoder) textValue(v []byte) {
 	}
 }
 
-// text returns a text of the input as valid UTF-8, which protobuf requires but not all producers write.
+// text returns text from the input as valid UTF-8, which protobuf requires but not all producers write.
 func (e *encoder) text(v []byte) []byte {
 	if utf8.Valid(v) {
 		return v
@@ -220,7 +221,7 @@ func (e *encoder) name(key string) {
 	}
 }
 
-// hex writes an id unless it is empty. It interns ids that repeat.
+// hex writes an id in hex unless it is empty, and interns it if it repeats.
 func (e *encoder) hex(key string, id []byte, repeats bool) {
 	if len(id) == 0 {
 		return
@@ -235,7 +236,7 @@ func (e *encoder) hex(key string, id []byte, repeats bool) {
 	}
 }
 
-// optionalText writes a nonempty text, number a nonzero number.
+// optionalText writes nonempty text; number writes a nonzero number.
 func (e *encoder) optionalText(key string, v []byte) {
 	if len(v) > 0 {
 		e.name(key)
@@ -250,13 +251,13 @@ func (e *encoder) number(key string, v uint64) {
 	}
 }
 
-// dropped writes the number of items that the producer dropped, and counts them.
+// dropped writes the number of items that the producer dropped, and counts these items.
 func (e *encoder) dropped(key string, n uint64) {
 	e.number(key, n)
 	e.log.AddN(problem.ProducerDataLoss, n, e.at, key)
 }
 
-// enum writes the name of a value of an enum, unless it is 0.
+// enum writes the name of an enum value unless the value is 0.
 func (e *encoder) enum(key string, names []string, v uint64) {
 	switch {
 	case v == 0:
@@ -268,13 +269,13 @@ func (e *encoder) enum(key string, names []string, v uint64) {
 	}
 }
 
-// duplicates counts duplicate attributes.
+// duplicates counts duplicate and omitted attributes.
 func (e *encoder) duplicates() {
 	e.log.AddN(problem.AttributeDuplicate, uint64(e.Duplicates()), e.at, "")
 	e.CountOmitted(e.log, e.at)
 }
 
-// span returns the arguments of a span. resource is set for the first span of a resource, otherwise nil.
+// span returns the arguments of a span. resource is nil except for the first span of a resource.
 func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) timeline.Args {
 	e.Reset()
 	e.attributes(f.encoded, spanAttributes)
@@ -303,7 +304,7 @@ func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) ti
 	return e.Args()
 }
 
-// endOf returns the unconverted end of a span.
+// endOf returns the end time of a span as written.
 func endOf(encoded []byte) (end uint64) {
 	for r := wire.NewReader(encoded); r.Next(); {
 		if r.Tag() == wire.Tag(spanEnd, wire.Fixed64) {
@@ -327,7 +328,7 @@ func (e *encoder) scope(s *scope) {
 	e.EndDict()
 }
 
-// attributesDict writes attributes as a separate dictionary.
+// attributesDict writes attributes into a separate dictionary.
 func (e *encoder) attributesDict(encoded []byte, number int) {
 	e.name("attributes")
 	e.BeginDict()
@@ -351,7 +352,7 @@ func (e *encoder) schemas(urls []string) {
 	}
 }
 
-// linkList writes the links of a span. Links to spans in the input are also arrows.
+// linkList writes the links of a span. Links to spans in the input also become arrows.
 func (e *encoder) linkList(f *spanFields) {
 	if f.numLinks == 0 {
 		return
@@ -386,7 +387,6 @@ func (e *encoder) link(encoded []byte) {
 	e.EndDict()
 }
 
-// event returns the arguments of an event.
 func (e *encoder) event(ev *event, spanID []byte) timeline.Args {
 	e.Reset()
 	e.attributes(ev.encoded, eventAttributes)

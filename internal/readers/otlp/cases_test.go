@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/readertest"
 )
 
-// suite is the cases, read through windows of all sizes and sorted on disk.
+// suite runs the cases, with windows of several sizes and with sorting on disk.
 var suite = readertest.Spooled(Read,
 	problem.OTLPSignalSkipped, problem.OTLPValueInvalid, problem.SpanIDInvalid, problem.SpanIDDuplicate, problem.SpanWithoutStart,
 	problem.SpanEndsBeforeStart, problem.SpanEventWithoutTime, problem.SpanParentUnknown, problem.SpanParentCycle,

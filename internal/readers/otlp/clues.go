@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The kinds of spans.
+// Span kinds.
 const (
 	kindServer   = 2
 	kindClient   = 3
@@ -15,8 +15,8 @@ const (
 	kindConsumer = 5
 )
 
-// linkRole returns the role of a span of a kind for the ids in it: spans with the same ids in other recordings are its
-// other side or its children.
+// linkRole returns the role of a span of the given kind in links by its ids: spans with the same ids in other
+// recordings are its other side or its children.
 func linkRole(kind uint64) timeline.LinkRole {
 	switch kind {
 	case kindServer:
@@ -29,14 +29,14 @@ func linkRole(kind uint64) timeline.LinkRole {
 	return timeline.LinkSend // to its children
 }
 
-// serves reports whether spans of a kind are the other side of their parents.
+// serves reports whether spans of the given kind are the other side of their parents.
 func serves(kind uint64) bool { return kind == kindServer || kind == kindConsumer }
 
-// link records the possible other side, in other inputs, of the span added last: a request with its ids or, if the span
-// serves one, with its parent's. Other children of spans in other inputs are known only when all spans are read
-// (joiner.outside).
+// link links the span added last to its possible other side in other inputs: a request with the span's ids or, if the
+// span serves one, with the ids of its parent. Other children of spans in other inputs can be linked only when all
+// spans have been read (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
-	step := timeline.StepOf(h.start) // also for the end: JavaScript's SDK adds an exact length to a start in whole milliseconds
+	step := timeline.StepOf(h.start) // for the end too: JavaScript's SDK adds an exact length to a start in whole milliseconds
 	if o := e.b.Observer(); o != nil {
 		o.Step(step)
 	}
@@ -57,8 +57,8 @@ func (e *emitter) link(h *head, fields *spanFields) error {
 	return e.b.AddLink(&l)
 }
 
-// outside handles a reference to a span outside the input. Another input of a merge may have it; whether one does is
-// counted when all are read.
+// outside handles a reference to a span outside the input. Another input of a merge may contain it; if none does, that
+// is counted when all inputs have been read.
 func (j *joiner) outside(m *mention) error {
 	alone := !j.c.b.WantsLinks() || !m.isValid()
 	switch {
@@ -81,7 +81,7 @@ func (j *joiner) outside(m *mention) error {
 	return j.c.b.AddLink(&l)
 }
 
-// link returns the key of a span for other inputs.
+// link returns the key by which other inputs identify a span.
 func (k spanKey) link() string {
 	return timeline.TraceContextKey(fmt.Sprintf("%016x%016x", k.trace.high, k.trace.low), fmt.Sprintf("%016x", k.id))
 }

@@ -23,21 +23,21 @@ type collector struct {
 	spans     *readers.Spool[head]
 	resources table
 	scopes    table
-	unknown   map[unknownField]bool // already counted
+	unknown   map[unknownField]bool // fields that were already counted
 	hasSpans  bool                  // the input has a span, or a list of spans
-	hasOthers bool                  // the input has other data in place of spans
-	failed    error                 // of spans
-	head      head                  // of the current span
+	hasOthers bool                  // the input has other data instead of spans
+	failed    error                 // error from spans
+	head      head                  // head of the current span
 }
 
-// head is the fixed part of a span; its other fields are the payload in the spool.
+// head is the fixed-size part of a span; its other fields are the payload in the spool.
 type head struct {
 	start, end timeline.Nanos // NoTime: no end
 	trace      traceID
 	id, parent uint64 // 0: none
-	offset     int64  // in the input
+	offset     int64  // position in the input
 	resource   uint32 // a reference into the table; an entry once spans are emitted
-	scope      uint32 // likewise
+	scope      uint32 // the same for the scope
 	flags      headFlags
 }
 
@@ -76,7 +76,6 @@ func newCollector(b *timeline.Builder, opts readers.Options) *collector {
 
 func at(offset int64) problem.Position { return problem.Position{Event: -1, Offset: offset} }
 
-// span adds an encoded span.
 func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) error {
 	c.head = head{offset: offset, resource: resource, scope: scope, start: timeline.NoTime, end: timeline.NoTime}
 	h := &c.head
@@ -134,10 +133,10 @@ func (c *collector) checkFields(name string, m *message, encoded []byte, offset 
 	}
 }
 
-// maxUnknown limits the unknown fields that are distinguished.
+// maxUnknown limits the number of unknown fields that are counted.
 const maxUnknown = 1000
 
-// countUnknown counts an unknown field, once.
+// countUnknown counts an unknown field the first time it occurs.
 func (c *collector) countUnknown(message string, number int, offset int64) {
 	key := unknownField{message, number}
 	if !c.unknown[key] && len(c.unknown) < maxUnknown {
@@ -146,7 +145,7 @@ func (c *collector) countUnknown(message string, number int, offset int64) {
 	}
 }
 
-// nanos returns a time, or NoTime for 0, the value of a missing field, and for times out of range.
+// nanos converts a time. It returns NoTime for 0, the value of a missing field, and for times out of range.
 func nanos(v uint64) timeline.Nanos {
 	if v == 0 || v >= math.MaxInt64 {
 		return timeline.NoTime
@@ -154,7 +153,7 @@ func nanos(v uint64) timeline.Nanos {
 	return timeline.Nanos(v)
 }
 
-// fixTimes completes the times of a span and adds the offset of the options. It returns false if the span has no usable
+// fixTimes completes the times of a span and adds Options.Offset. It returns false if the span has no usable
 // time.
 func (c *collector) fixTimes(h *head) bool {
 	switch {
@@ -180,7 +179,7 @@ func (c *collector) fixTimes(h *head) bool {
 	return true
 }
 
-// shift adds the offset of the options to a time; false if the result is out of range.
+// shift adds Options.Offset to a time; false if the result is out of range.
 func (c *collector) shift(ts timeline.Nanos) (timeline.Nanos, bool) {
 	const latest = math.MaxInt64 / 2 // so that an end also stays in range: the year 2116
 	offset := c.opts.Offset
@@ -193,7 +192,7 @@ func (c *collector) shift(ts timeline.Nanos) (timeline.Nanos, bool) {
 	return ts + offset, ts+offset >= 0
 }
 
-// idOfTrace returns the id of a trace, or zero if it does not have 16 bytes.
+// idOfTrace decodes a trace id; it returns zero unless b has 16 bytes.
 func idOfTrace(b []byte) traceID {
 	if len(b) != traceIDSize {
 		return traceID{}
@@ -201,7 +200,7 @@ func idOfTrace(b []byte) traceID {
 	return traceID{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// idOfSpan returns the id of a span, or 0 if it does not have 8 bytes.
+// idOfSpan decodes a span id; it returns 0 unless b has 8 bytes.
 func idOfSpan(b []byte) uint64 {
 	if len(b) != spanIDSize {
 		return 0
@@ -209,12 +208,13 @@ func idOfSpan(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// table deduplicates encoded resources or scopes, which many spans share. A span refers to an entry through an index of
-// refs, because the entry may follow the spans of its list. Entry 0 is for spans without one, or beyond the limit.
+// table deduplicates encoded resources or scopes, which many spans share. A span refers to an entry through an index
+// into refs, because the entry may follow the spans of its list. Entry 0 is for spans whose entry is missing or exceeds
+// the limit.
 type table struct {
 	log     *problem.Log
 	entries []entry
-	refs    []uint32          // entries, by reference
+	refs    []uint32          // indexes of entries, by reference
 	ids     map[string]uint32 // references by encoded entry
 	size    int
 }
@@ -222,13 +222,13 @@ type table struct {
 // entry is a resource or scope.
 type entry struct {
 	encoded []byte
-	schemas []string // URLs of schemas, usually one
+	schemas []string // schema URLs, usually one
 }
 
 // Limits of a table.
 const (
 	maxTableSize = 32 << 20
-	entryCost    = 128 // of an entry without its bytes
+	entryCost    = 128 // memory of an entry, except its bytes
 	refCost      = 4
 	maxSchemas   = 16
 )
@@ -237,7 +237,7 @@ func newTable(log *problem.Log) table {
 	return table{log: log, entries: make([]entry, 1), refs: make([]uint32, 1), ids: map[string]uint32{}}
 }
 
-// reserve accounts for memory; false, which it counts, at the limit.
+// reserve accounts for memory. At the limit, it counts a problem and returns false.
 func (t *table) reserve(size int) bool {
 	if t.size+size > maxTableSize {
 		t.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
@@ -264,7 +264,7 @@ func (t *table) intern(encoded []byte) uint32 {
 	return ref
 }
 
-// pending is the entry of the current list of spans: it may come before or after its spans.
+// pending is the resource or scope of the current list of spans, which may come before or after the spans.
 type pending struct {
 	table     *table
 	ref       uint32
@@ -281,7 +281,7 @@ const (
 	isPromised              // spans refer to an entry that may follow
 )
 
-// use returns a reference for a span.
+// use returns the reference to the entry for a span.
 func (p *pending) use() uint32 {
 	if p.state == unused {
 		p.state = isPromised
@@ -292,7 +292,7 @@ func (p *pending) use() uint32 {
 	return p.ref
 }
 
-// set adds to the entry. Repeated messages are merged, as in protobuf.
+// set adds encoded fields to the entry. Repeated messages are merged, as in protobuf.
 func (p *pending) set(encoded []byte) error {
 	switch {
 	case p.state == isPromised && p.table.size+len(p.encoded)+len(encoded) > maxTableSize:
@@ -307,7 +307,7 @@ func (p *pending) set(encoded []byte) error {
 	return nil
 }
 
-// end sets what may follow the spans: the entry that they refer to, and its schema.
+// end stores the data that may follow the spans: the entry that they refer to, and its schema.
 func (p *pending) end() {
 	if p.state == isPromised && p.ref != 0 && len(p.encoded)+len(p.schemaURL) > 0 {
 		p.table.refs[p.ref] = p.table.refs[p.table.intern(p.encoded)]
@@ -323,7 +323,6 @@ func (p *pending) end() {
 	}
 }
 
-// setSchema sets the schema of the entry.
 func (p *pending) setSchema(url []byte) error {
 	p.schemaURL = string(bytes.ToValidUTF8(url, []byte("\ufffd")))
 	return nil

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// detectWithin is the part of an input that Detect reads.
+	// detectWithin is the number of bytes of an input that Detect examines.
 	detectWithin = 64 << 10
-	// detectFields limits the fields of a message that are examined: an element of it is among the first few. After
-	// damage every byte may start a message.
+	// detectFields limits the number of fields of a message that are examined: one of the first few is an element of
+	// it. After damage, every byte may start a message.
 	detectFields = 8
 	// spanFieldsSeen is the limit for a span, whose ids may come after its attributes and events.
 	spanFieldsSeen = 64
@@ -26,15 +26,15 @@ type form uint8
 const (
 	noForm     form = iota
 	formPlain       // one TracesData; a concatenation of several is also one
-	formVarint      // each after its length as a varint, like protobuf's libraries
-	formFrames      // each after its length as four bytes, big-endian, like the Collector's file exporter; possibly compressed
+	formVarint      // each preceded by its length as a varint, as protobuf libraries write them
+	formFrames      // each preceded by its 4-byte big-endian length, as in the Collector's file exporter; possibly compressed
 )
 
-// Detect reports whether an input that starts with head contains OTLP spans in protobuf. Its JSON is detected by
-// members.
+// Detect reports whether an input that starts with head contains OTLP spans in protobuf. OTLP JSON is detected by
+// its members.
 func Detect(head []byte) bool { return formOf(head) != noForm }
 
-// formOf finds the form of an input.
+// formOf returns the form of an input that starts with head.
 func formOf(head []byte) form {
 	if isTraces(head) {
 		return formPlain
@@ -51,7 +51,7 @@ func formOf(head []byte) form {
 	return noForm
 }
 
-// isJSONMessage reports whether a text starts like a message in JSON: with a list of a signal.
+// isJSONMessage reports whether text starts like a JSON message: with the list of a signal.
 func isJSONMessage(b []byte) bool {
 	rest, ok := bytes.CutPrefix(b, []byte("{"))
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(`"resource`))
@@ -60,7 +60,7 @@ func isJSONMessage(b []byte) bool {
 // bounded returns up to size bytes of b.
 func bounded(b []byte, size uint64) []byte { return b[:min(uint64(len(b)), size)] }
 
-// answer is the evidence of a field about its message.
+// answer is the conclusion from a field about its message.
 type answer uint8
 
 const (
@@ -77,7 +77,7 @@ func yesIf(is bool, otherwise answer) answer {
 }
 
 // isMessage reports whether a message, possibly truncated, is the expected one according to ask, which examines its
-// first fields one after the other.
+// first fields one by one.
 func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) bool {
 	for n := 0; len(b) > 0 && n < fields; n++ {
 		tag, inner, rest, ok := nextField(b)
@@ -92,8 +92,8 @@ func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) 
 	return false
 }
 
-// isTraces reports whether a message is TracesData with something that no other kind of file has there: an attribute of
-// a resource, a scope or a span. The fields of a message have no order: the Collector writes the last ones first.
+// isTraces reports whether a message is TracesData with something that no other kind of file has there: a resource
+// attribute or a span. Fields can come in any order: the Collector writes the last ones first.
 func isTraces(b []byte) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		if tag != wire.Tag(tracesResourceSpans, wire.Len) {
@@ -132,8 +132,8 @@ func isScopeSpans(b []byte) bool {
 	})
 }
 
-// looksLikeSpan reports whether a message starts like a span: with fields of spans, of this or a later version of the
-// schema, including the id of a trace or an attribute.
+// looksLikeSpan reports whether a message starts like a span: with span fields of this or a later version of the
+// schema, including a trace id or an attribute.
 func looksLikeSpan(b []byte) bool {
 	found := false
 	withID := isMessage(b, spanFieldsSeen, func(tag uint32, inner []byte) answer {
@@ -165,7 +165,7 @@ func isAttributed(b []byte, number int) bool {
 	})
 }
 
-// isKeyValue reports whether a message starts like an attribute: with a text and a value.
+// isKeyValue reports whether a message starts like an attribute: with a text as key, before or after the value.
 func isKeyValue(b []byte) bool {
 	return isMessage(b, 2, func(tag uint32, inner []byte) answer {
 		switch tag {
@@ -180,8 +180,8 @@ func isKeyValue(b []byte) bool {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// nextField returns the tag and the content of the first field of a message, and the rest of the message. Only a field
-// with a length has content, which is truncated at the end of b.
+// nextField returns the tag and the content of the first field of a message, and the rest of the message. Only a
+// length-delimited field has content, which is truncated at the end of b.
 func nextField(b []byte) (tag uint32, inner, rest []byte, ok bool) {
 	long, n := binary.Uvarint(b)
 	if n <= 0 || long>>3 == 0 || long>>3 > wire.MaxField {

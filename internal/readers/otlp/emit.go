@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// emitter adds spans to the timeline in the order of their starts.
+// emitter adds spans to the timeline in order of their start times.
 type emitter struct {
 	*collector
 	ctx   context.Context
@@ -35,14 +35,14 @@ type emitter struct {
 	out  timeline.Event
 }
 
-// groupedSpan is a span in a group with one start. Its payload is in emitter.buf.
+// groupedSpan is a span in a group of spans with the same start. Its payload is in emitter.buf.
 type groupedSpan struct {
 	head
 	from, to int
 }
 
-// maxGroup and maxGroupSize limit the spans with one start that are sorted together, and their bytes; beyond them,
-// parents may be placed after their children, with arrows from the children.
+// maxGroup and maxGroupSize limit the number and total bytes of the spans with the same start that are sorted together;
+// beyond these limits, parents may be placed after their children, with arrows from the children.
 const (
 	maxGroup     = 1 << 14
 	maxGroupSize = 16 << 20
@@ -65,7 +65,7 @@ func emit(ctx context.Context, c *collector) (err error) {
 	return e.join.run(ctx)
 }
 
-// add adds the next span. Spans with one start are processed together.
+// add adds the next span. Spans with the same start are processed together.
 func (e *emitter) add(h *head, payload []byte) error {
 	if n := len(e.group); n > 0 && (e.group[0].start != h.start || n == maxGroup || len(e.buf) > maxGroupSize) {
 		if err := e.flush(); err != nil {
@@ -80,8 +80,8 @@ func (e *emitter) add(h *head, payload []byte) error {
 	return nil
 }
 
-// flush adds the spans with one start: spans before those that refer to them as parents or links, otherwise the longest
-// first.
+// flush adds the spans of the group: each span before any span that refers to it as its parent or in a link; otherwise,
+// the longest first.
 func (e *emitter) flush() error {
 	if e.ctx.Err() != nil {
 		return e.ctx.Err()
@@ -112,8 +112,8 @@ func (h *head) endOrEndless() timeline.Nanos {
 	return h.end
 }
 
-// sortGroup sorts spans with one start: arrows lead from earlier to later events, so spans that others refer to come
-// first. Otherwise the longest come first.
+// sortGroup sorts the group. Arrows lead from earlier to later events, so spans that others refer to come first;
+// otherwise, the longest come first.
 func (e *emitter) sortGroup() {
 	slices.SortStableFunc(e.group, func(a, b groupedSpan) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
 	byKey := make(map[spanKey]int, len(e.group))
@@ -136,7 +136,7 @@ func (e *emitter) sortGroup() {
 	copy(e.group, sorted)
 }
 
-// causes returns the spans of the group that a span refers to: its parent, and the spans of its links.
+// causes returns the spans of the group that a span refers to: its parent and the targets of its links.
 func (e *emitter) causes(w *groupedSpan, byKey map[spanKey]int) (found []int) {
 	add := func(key spanKey) {
 		if i, ok := byKey[key]; ok {
@@ -154,11 +154,11 @@ func (e *emitter) causes(w *groupedSpan, byKey map[spanKey]int) (found []int) {
 	return found
 }
 
-// ordering is a stable order of items after their causes. In a cycle, some cause comes later.
+// ordering is a stable order in which items come after their causes. In a cycle, some cause comes later.
 type ordering struct {
 	causes [][]int
 	seen   []bool
-	stack  []int // each item is a cause of the one before
+	stack  []int // each item is a cause of the previous one
 	order  []int
 }
 
@@ -184,7 +184,7 @@ func (o *ordering) add(i int) {
 	}
 }
 
-// span adds a span with its events, and records its references.
+// span adds a span with its events and records its references.
 func (e *emitter) span(h *head, encoded []byte) error {
 	e.args.at = at(h.offset)
 	fields := readSpan(encoded)
@@ -216,7 +216,7 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	return e.spanEvents(h, &fields, track, scope)
 }
 
-// name returns the name of the slice of a span.
+// name returns the name of a span's slice.
 func (e *emitter) name(fields *spanFields) []byte {
 	name := e.args.text(fields.name)
 	if fields.statusCode != statusError {
@@ -226,7 +226,6 @@ func (e *emitter) name(fields *spanFields) []byte {
 	return e.failed
 }
 
-// emit adds e.out.
 func (e *emitter) emit(offset int64) error {
 	e.out.Event, e.out.Offset = e.events, offset
 	e.events++
@@ -290,8 +289,8 @@ func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID
 	return nil
 }
 
-// rowsOf returns the tracks for a span: of the thread that it names; otherwise of the thread of its parent, if that is
-// running and ends no earlier; otherwise of its process.
+// rowsOf returns the tracks of a span's thread, if the span names one; otherwise the tracks of its parent's thread, if
+// the parent is running and ends no earlier; otherwise the tracks of its process.
 func (e *emitter) rowsOf(process timeline.TrackID, h *head, fields *spanFields) *rows {
 	parent := process
 	if key, ok := fields.thread.key(); ok {

@@ -31,7 +31,7 @@ type threadFields struct {
 	name  []byte
 }
 
-// key returns the id of the thread; false without one.
+// key returns the key of the thread; false if the span names none.
 func (t *threadFields) key() (timeline.ThreadKey, bool) {
 	switch {
 	case t.hasID && t.id != 0:
@@ -44,7 +44,6 @@ func (t *threadFields) key() (timeline.ThreadKey, bool) {
 	return timeline.ThreadKey{}, false
 }
 
-// readSpan reads a span.
 func readSpan(encoded []byte) spanFields {
 	f := spanFields{encoded: encoded}
 	for r := wire.NewReader(encoded); r.Next(); {
@@ -91,7 +90,7 @@ func (f *spanFields) status(encoded []byte) {
 	}
 }
 
-// links returns a Reader for the links of the span, which also returns other fields.
+// links returns a Reader for the span's links; it also returns other fields.
 func (f *spanFields) links() *wire.Reader {
 	r := wire.NewReader(f.encoded)
 	if f.numLinks == 0 {
@@ -143,7 +142,7 @@ func textOf(value []byte) (text []byte) {
 	return text
 }
 
-// event is an event of a span.
+// event is a span event.
 type event struct {
 	encoded []byte
 	time    timeline.Nanos // NoTime: none
@@ -166,7 +165,7 @@ func readEvent(encoded []byte) event {
 	return ev
 }
 
-// linkKey returns the span that a link refers to.
+// linkKey returns the key of the span that a link refers to.
 func linkKey(encoded []byte) (key spanKey) {
 	for r := wire.NewReader(encoded); r.Next(); {
 		switch r.Tag() {

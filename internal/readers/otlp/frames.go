@@ -16,7 +16,7 @@ import (
 
 // frameReader reads length-prefixed messages: protobuf or JSON, optionally compressed with zstd (section 1).
 type frameReader struct {
-	*protoReader // of the file
+	*protoReader // reads the file
 	zstd         *zstd.Decoder
 	inner        *bufio.Reader // content of a message
 	json         *jsonReader
@@ -66,7 +66,7 @@ func isJSON(head []byte) bool {
 	return len(inside) == 0 || inside[0] == '}' || inside[0] == '"' && (len(inside) == 1 || inside[1] > ' ')
 }
 
-// packed reads a compressed or JSON message. Damage in it loses the rest of the message; its position is the message's.
+// packed reads a compressed or JSON message. Damage loses the rest of the message and is counted at its start.
 func (f *frameReader) packed(offset, size int64) error {
 	m := &packedMessage{from: f.protoReader, remaining: size}
 	err := f.content(m, offset)
@@ -113,7 +113,7 @@ func (f *frameReader) content(m *packedMessage, offset int64) error {
 	return f.json.document()
 }
 
-// decompress resets the decoder to a message.
+// decompress makes the zstd decoder read m.
 func (f *frameReader) decompress(m *packedMessage) (err error) {
 	if f.zstd == nil {
 		f.zstd, err = inputs.NewZstd(m)
@@ -130,8 +130,8 @@ func (f *frameReader) decompress(m *packedMessage) (err error) {
 type packedMessage struct {
 	from      *protoReader
 	remaining int64
-	truncated bool  // the file ends in the message
-	failed    error // of the file
+	truncated bool  // the file ends inside the message
+	failed    error // error from the file
 }
 
 // Read reads from the message.

@@ -25,7 +25,7 @@ func frame(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }
 
-// compress is the file exporter's compression: zstd.
+// compress compresses a message with zstd, like the file exporter.
 func compress(tb testing.TB, message []byte) []byte {
 	tb.Helper()
 	enc, err := zstd.NewWriter(nil)
@@ -68,8 +68,8 @@ func one(name string) []byte {
 		`"name":%q,"startTimeUnixNano":"100","endTimeUnixNano":"200"}]}]}]}`, name)
 }
 
-// A damaged message loses none of those after it, and is counted at its position. So is the end of a file inside a
-// message.
+// A damaged message is counted at its position, and the messages after it are read. The end of a file inside a message
+// is counted in the same way.
 func TestDamagedFrames(t *testing.T) {
 	good, bad := frame(compress(t, one("good"))), frame(compress(t, one("bad")))
 	flipped := bytes.Clone(bad)
@@ -104,7 +104,7 @@ func TestDamagedFrames(t *testing.T) {
 	}
 }
 
-// An error of the file is not damage of a message.
+// An error from the file is not counted as damage to a message.
 func TestFailingFile(t *testing.T) {
 	failed := errors.New("the disk is gone")
 	message := compress(t, one("good"))
@@ -133,7 +133,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Metrics and logs are in messages with the shape of spans. Their files are not traces; among spans they are counted.
+// Metrics and logs come in messages of the same shape as spans. A file with only these is not a trace; among spans,
+// they are counted.
 func TestOtherSignals(t *testing.T) {
 	metric := wire.AppendBytes(wire.AppendString(wire.AppendString(nil, 1, "http.requests.ok"), 2, "all requests"), 7, wire.AppendUint(nil, 2, 1))
 	record := wire.AppendString(wire.AppendUint(wire.AppendFixed64(nil, 1, 100), 2, 9), 3, "info")
@@ -156,7 +157,8 @@ func TestOtherSignals(t *testing.T) {
 	}
 }
 
-// Wrappers of traces by APIs are read once: nested objects with their names, to any depth, are unknown members.
+// The objects that APIs wrap around traces are read at one level only: nested objects with the same names are unknown
+// members, whatever their depth.
 func TestWrappedTraces(t *testing.T) {
 	for _, name := range []string{"trace", "result"} {
 		wrap := func(n int, in string) string {
@@ -175,7 +177,7 @@ func TestWrappedTraces(t *testing.T) {
 	}
 }
 
-// Unknown fields are counted wherever they are, each once; so are fields with another type.
+// Unknown fields are counted wherever they are, each once; so are fields with an unexpected type.
 func TestUnknownFields(t *testing.T) {
 	later := wire.AppendString(nil, 200, "of a later version")
 	span := fuzzSpan()
@@ -216,7 +218,7 @@ func TestProtobufLikeJSON(t *testing.T) {
 	}
 }
 
-// threeSpans returns a message with spans whose names begin with a prefix.
+// threeSpans returns a message with three spans whose names start with a prefix.
 func threeSpans(prefix string) string {
 	var spans []string
 	for i := range 3 {
@@ -244,10 +246,10 @@ func spanNames(t *testing.T, in io.Reader) (names []string) {
 	return names
 }
 
-// Damage inside a message loses the rest of it, wherever it is, and nothing of the next one.
+// Damage anywhere in a message loses the rest of that message, and nothing of the next one.
 func TestDamageEndsItsMessage(t *testing.T) {
 	first, second := threeSpans("a"), threeSpans("b")
-	whole := strings.Index(first, `"a1"`) // the part before has the first span
+	whole := strings.Index(first, `"a1"`) // the part before it contains the first span
 	for at := strings.Index(first, `"a0"`); at < len(first); at++ {
 		input := first[:at] + "\x01" + first[at+1:] + "\n" + second
 		names := spanNames(t, strings.NewReader(input))

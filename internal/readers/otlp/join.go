@@ -14,7 +14,7 @@ import (
 type mention struct {
 	spanKey
 	kind    mentionKind
-	event   uint32 // of the span, or of the referring one
+	event   uint32 // event of the span, or of the span that refers to it
 	track   timeline.TrackID
 	process timeline.TrackID
 	linked  bool // for a parent: emitter.link added a link
@@ -38,7 +38,7 @@ var mentionOrder = extsort.Order[mention]{
 			cmp.Compare(a.kind, b.kind), cmp.Compare(a.event, b.event),
 		)
 	},
-	// Ids of spans differ more than ids of traces. All their bits are random, so a part is enough.
+	// Span ids differ more than trace ids. All their bits are random, so some of them are enough.
 	Key: func(m *mention) uint64 { return m.id >> 28 },
 }
 
@@ -48,11 +48,11 @@ type joiner struct {
 	mentions *extsort.Sorter[mention]
 	flows    uint64
 
-	spans []mention // of the current key
+	spans []mention // spans with the current key
 	out   timeline.FlowEvent
 }
 
-// maxPerKey limits the stored spans with one key.
+// maxPerKey limits the number of stored spans with the same key.
 const maxPerKey = 64
 
 // run adds the arrows for all references.
@@ -98,8 +98,8 @@ func (j *joiner) refer(m *mention) error {
 	return j.outside(m)
 }
 
-// find returns the span that m refers to: the first with its key in the process of m, otherwise the first, but never m
-// itself; may be nil.
+// find returns the span that m refers to, but never m itself: the first with its key in the process of m, otherwise the
+// first in any process, or nil.
 func (j *joiner) find(m *mention) (found *mention) {
 	for i := range j.spans {
 		s := &j.spans[i]

@@ -18,7 +18,7 @@ type jsonReader struct {
 	c   *collector
 	out transcoder
 
-	other string // the first list of another signal
+	other string // name of the first list of another signal
 }
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
@@ -86,7 +86,7 @@ func (r *jsonReader) document() error {
 	}
 }
 
-// object reads an element of a list with read, if it is an object.
+// object calls read for a list element that is an object, and skips any other.
 func (r *jsonReader) object(first byte, read func() error) error {
 	if first == '{' {
 		return read()
@@ -106,8 +106,8 @@ func (r *jsonReader) list(first byte, read func() error) error {
 	return r.Skip()
 }
 
-// traces reads an object with resourceSpans. Tempo may nest it in an object trace, Jaeger in an object result; neither
-// nests deeper.
+// traces reads an object with resourceSpans. Tempo may nest it in an object named trace, Jaeger in one named result;
+// neither nests deeper.
 func (r *jsonReader) traces() error {
 	return r.Members(func(key []byte, c byte) error {
 		if name := string(key); c == '{' && (name == "trace" || name == "result") {
@@ -194,7 +194,7 @@ func (r *jsonReader) message(first byte, m *message, take func(encoded []byte) e
 	return r.Skip()
 }
 
-// unit reads an object as one unit, encoded as a message.
+// unit reads an object as one unit and passes it, encoded as a message, to take.
 func (r *jsonReader) unit(m *message, take func(encoded []byte) error) error {
 	at := r.Position()
 	if err := r.transcode(m); err != nil {
@@ -204,7 +204,7 @@ func (r *jsonReader) unit(m *message, take func(encoded []byte) error) error {
 	return take(r.out.buf)
 }
 
-// transcode reads an object as one unit, encoded as a message.
+// transcode reads an object as one unit and encodes it as a message.
 func (r *jsonReader) transcode(m *message) error {
 	return r.Unit(func() {
 		r.out.start(r.S)
@@ -213,7 +213,7 @@ func (r *jsonReader) transcode(m *message) error {
 	})
 }
 
-// countFindings counts the problems of the last unit.
+// countFindings counts the problems found in the last unit.
 func (r *jsonReader) countFindings(at problem.Position) {
 	for _, f := range r.out.findings {
 		if f.kind == problem.EventUnknownMember {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// messages splits a JSON file into messages. A message extends to the next line that starts an object where JSON cannot
-// have one, or that is itself a message. A damaged or truncated message thus loses none of the following lines (section
-// 6).
+// messages splits a JSON file into messages. A message extends to the next line that starts an object where JSON allows
+// none, or that is itself a message. Damage to a message thus affects none of the following lines (section 6).
 type messages struct {
 	in        *bufio.Reader
 	at        int64 // offset of the next byte
 	last      byte  // the last byte of the message except white space; 0: none
-	available int   // bytes of the message in the buffer of in
+	available int   // bytes of the message that in has buffered
 	atBorder  bool  // the next message follows these bytes
 	array     bool  // the file is an array of messages, read as one
 }
@@ -43,7 +42,7 @@ func (m *messages) Read(p []byte) (n int, err error) {
 			return m.Read(p)
 		}
 		if err == nil {
-			m.available-- // the line may end with the buffer
+			m.available-- // the last byte in the buffer may end a line
 		}
 	}
 	n, err = m.in.Read(p[:min(len(p), m.available)])
@@ -69,7 +68,7 @@ func (m *messages) border(text []byte) (at int, found bool) {
 	}
 }
 
-// lastByte returns the last byte of a text except white space, or before.
+// lastByte returns the last byte of text that is not white space, or before if there is none.
 func lastByte(text []byte, before byte) byte {
 	if text = bytes.TrimRight(text, whiteSpace); len(text) > 0 {
 		return text[len(text)-1]
@@ -77,7 +76,7 @@ func lastByte(text []byte, before byte) byte {
 	return before
 }
 
-// next moves to the next message; false without one. The current one must have been read completely.
+// next moves to the next message, or returns false if there is none. The current one must have been read completely.
 func (m *messages) next() bool {
 	found := m.atBorder
 	m.atBorder, m.last = false, 0

@@ -14,7 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// inner are the messages in the fields of an OTLP message, except those whose fields become arguments in their order.
+// inner describes the messages in the fields of an OTLP message, except messages whose fields become arguments in their
+// order.
 type inner map[int]inner
 
 func messagesOfTraces() inner {
@@ -57,7 +58,7 @@ func reorder(t *testing.T, encoded []byte, in inner, rank func(number int) int) 
 	return out
 }
 
-// orders are orders of fields: the Collector writes the last number first, and protobuf allows all of them.
+// orders returns several field orders: the Collector writes the last number first, and protobuf allows any order.
 func orders() map[string]func(number int) int {
 	all := map[string]func(int) int{"descending": func(number int) int { return -number }}
 	for seed := range uint64(5) {
@@ -67,7 +68,7 @@ func orders() map[string]func(number int) int {
 	return all
 }
 
-// The fields of messages may come in any order: the result is the same in all forms.
+// The fields of messages can come in any order: the result is the same in all forms.
 func TestFieldOrder(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		want := withoutPlaces(suite.Dump(t, bytes.NewReader(framed(formPlain, encoded)), suite.Options(t, c)))
@@ -106,7 +107,7 @@ func TestFieldOrderOfLongSpans(t *testing.T) {
 	}
 }
 
-// Recordings of the Collector are read completely, and data that it repeats in each message appears once.
+// Collector recordings are read completely, and data that it repeats in each message appears once.
 func TestCollectorRecording(t *testing.T) {
 	packed, err := os.Open("../../../testdata/traces/otlp/collector.proto.gz")
 	if err != nil {

@@ -1,20 +1,21 @@
-// Package otlp reads traces of OpenTelemetry into a timeline: OTLP spans in protobuf and JSON.
+// Package otlp reads OpenTelemetry traces into a timeline: OTLP spans in protobuf and JSON.
 //
 // The comments cite docs/formats/otlp.md. A file becomes:
 //
-//	a resource        a process, and an instant with the attributes of the resource
+//	a resource        a process; its first span has the attributes of the resource
 //	a span            a slice; consecutive children within it nest in it
 //	any other parent  an arrow to the child
 //	a link            an arrow from the linked span
 //	an event          an instant on the track of its span
 //
 // Both forms are read as streams with one span in memory at a time (json.go, proto.go). JSON spans are converted to
-// protobuf at once (transcode.go), so that the rest reads one form. OTLP has spans in the order of their ends, and a
-// parent may come anywhere after its children, so encoded spans wait in a spool and are placed in the order of their
-// starts (place.go, emit.go). Other parents and links are joined by id, on disk if there are many (join.go).
+// protobuf at once (transcode.go), so that all other code reads only one form. OTLP stores spans in the order in which
+// they end, and a parent may come anywhere after its children, so encoded spans wait in a spool and are placed in order
+// of their start times (place.go, emit.go). Other parents and links are joined by id, on disk if there are many
+// (join.go).
 //
-// Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error of Read means that
-// the input as a whole is unreadable.
+// Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error from Read means
+// that the input as a whole is unreadable.
 package otlp
 
 import (
@@ -31,8 +32,8 @@ import (
 // ErrNoSpans reports an OTLP input without a list of spans, such as logs or metrics.
 var ErrNoSpans = errors.New("not OTLP traces: there are no resourceSpans")
 
-// Read reads the unpacked spans of r into b. Errors of r, b and ctx, and of inputs that are not OTLP traces, state
-// their position.
+// Read reads the unpacked spans of r into b. Errors from r, b and ctx, and for inputs that are not OTLP traces,
+// state their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)
 	defer func() { err = errors.Join(err, c.spans.Close()) }()
@@ -49,7 +50,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Op
 	if err != nil {
 		return err
 	}
-	if opts.Offset == 0 { // with an offset, the times are on no clock
+	if opts.Offset == 0 { // times with an offset belong to no clock
 		b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	}
 	return emit(ctx, c)

@@ -9,18 +9,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// rows are the tracks for the spans of a process or of one of its threads. A span nests only in its parent; where
-// another span is open, it gets another track with the same name. All spans of a tree are in one block of tracks, which
-// viewers show as a separate row, in the order of first use.
+// rows manages the tracks for the spans of a process or of one of its threads. A span nests only in its parent; where
+// another span is open, it goes to another track with the same name. All spans of a tree go to one block of tracks,
+// which viewers show as a separate row. Rows are in order of first use.
 type rows struct {
 	b               *timeline.Builder
 	process, parent timeline.TrackID
-	description     string // of the tracks
+	description     string // description of the tracks
 	blocks          []*block
 	free            collections.Heap[int]     // free blocks
 	busy            collections.Heap[running] // blocks in use
 	open            map[spanKey]openSpan
-	onThreads       map[processSpan]*rows // shared by all rows; nil: not for a thread
+	onThreads       map[processSpan]*rows // shared by all rows; nil unless the rows are for a thread
 }
 
 // processSpan is a span of a process.
@@ -32,8 +32,8 @@ type processSpan struct {
 // block is a set of tracks that viewers show as one.
 type block struct {
 	tracks *readers.Lanes[timeline.Nanos]
-	spans  [][]openSpan   // by lane: open spans, outermost first, and some that ended
-	end    timeline.Nanos // end of all spans
+	spans  [][]openSpan   // by lane: open spans, outermost first, and some that have ended
+	end    timeline.Nanos // end of the last span
 }
 
 // running is a block that is in use until a time.
@@ -42,7 +42,7 @@ type running struct {
 	block int
 }
 
-// openSpan is a running span. The last of several with one key counts.
+// openSpan is a running span. The last of several with the same key counts.
 type openSpan struct {
 	key    spanKey
 	number uint32
@@ -54,10 +54,10 @@ type openSpan struct {
 // endless is the end of a span without one.
 const endless timeline.Nanos = math.MaxInt64
 
-// maxRows limits the rows that viewers show for a process or thread: later blocks share the last one.
+// maxRows limits the number of rows that viewers show for a process or thread: later blocks share the last row.
 const maxRows = 32
 
-// newRows returns tracks for spans below a process, or below a thread of it, with onThreads as the open spans of
+// newRows returns rows for the spans of a process or of one of its threads. onThreads contains the open spans on
 // threads.
 func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads map[processSpan]*rows) *rows {
 	r := &rows{b: b, process: process, parent: parent, open: map[spanKey]openSpan{}}
@@ -69,8 +69,8 @@ func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads ma
 	return r
 }
 
-// place returns the track for a span. nested reports whether it nests directly in its parent's slice. Call it in the
-// order of the starts.
+// place returns the track for a span. nested reports whether it nests directly in its parent's slice. Call it in
+// order of start times.
 func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested bool) {
 	s := openSpan{key: h.key(), number: number, end: h.end, block: -1}
 	if s.end == timeline.NoTime {
@@ -103,7 +103,7 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested boo
 			r.onThreads[processSpan{r.process, s.key}] = r
 		}
 	}
-	s.end = max(s.end, h.start+1) // nothing nests in a span without length
+	s.end = max(s.end, h.start+1) // nothing nests in a zero-length span
 	b.end = max(b.end, s.end)
 	b.spans[s.lane] = append(b.spans[s.lane], s)
 	return track, nested
@@ -163,7 +163,7 @@ func (r *rows) close(b *block, lane int, now timeline.Nanos) {
 	b.spans[lane] = spans
 }
 
-// holds reports whether a span is open during all of another one.
+// holds reports whether the span with the given key is open during all of h.
 func (r *rows) holds(key spanKey, h *head) bool {
 	s, ok := r.open[key]
 	return ok && s.end > h.start && h.end != timeline.NoTime && h.end <= s.end

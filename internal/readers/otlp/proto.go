@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxMessage limits a span, a resource or a scope, which are read into memory as a whole.
+// maxMessage is the maximum size of a span, resource or scope, each of which is read into memory as a whole.
 const maxMessage = 256 << 20
 
 // protoReader reads TracesData of any size as a stream, with only single spans, resources and scopes in memory.
@@ -31,7 +31,7 @@ func newProtoReader(in *bufio.Reader, c *collector) *protoReader {
 	return &protoReader{in: in, c: c, container: -1}
 }
 
-// readProto reads a file of protobuf.
+// readProto reads a protobuf file.
 func readProto(in *bufio.Reader, form form, c *collector) error {
 	r := newProtoReader(in, c)
 	err := error(nil)
@@ -54,7 +54,7 @@ func (r *protoReader) offset() int64 {
 	return r.at
 }
 
-// failed counts damage to the input that ends reading, and returns errors of the input itself.
+// failed counts damage that ends reading, but returns errors from the input itself.
 func (r *protoReader) failed(err error) error {
 	if err != errTruncated && !errors.Is(err, errField) {
 		return fmt.Errorf("byte %d: %w", r.at, err)
@@ -106,7 +106,7 @@ func (r *protoReader) varint() (v uint64, err error) {
 }
 
 // fields reads the fields of a message that ends at the given offset or, if earlier, at the end of the input. take
-// reads known fields with a length and reports whether it did. Damage ends the message.
+// reads known length-delimited fields and reports whether it read one. Damage ends the message.
 func (r *protoReader) fields(message string, end int64, take func(number int, size int64) (bool, error)) error {
 	for r.at < end {
 		tag, err := r.varint()
@@ -175,7 +175,6 @@ func (r *protoReader) field(message string, tag uint64, end int64, take func(num
 	return r.skip(int64(size))
 }
 
-// skip skips bytes.
 func (r *protoReader) skip(n int64) error {
 	for n > 0 {
 		skipped, err := r.in.Discard(int(min(n, 1<<20)))
@@ -190,7 +189,7 @@ func (r *protoReader) skip(n int64) error {
 	return nil
 }
 
-// bytes reads the content of a field, valid until the next call, or nil if it is too large.
+// bytes returns the content of a field, valid until the next call, or nil if the content is too large.
 func (r *protoReader) bytes(size int64) ([]byte, error) {
 	if size > maxMessage {
 		r.c.log.Add(problem.OTLPMessageMalformed, at(r.offset()), fmt.Sprintf("a message of %d bytes", size))
@@ -287,8 +286,8 @@ func (r *protoReader) message(size int64, take func(encoded []byte) error) error
 	return take(encoded)
 }
 
-// mayBeSpan reports whether a message may be a span. Metrics and log records, in messages of the same shape, have
-// fields of other types instead of its ids and times.
+// mayBeSpan reports whether a message can be a span. Metrics and log records come in messages of the same shape, but
+// have fields of other types in place of a span's ids and times.
 func mayBeSpan(encoded []byte) bool {
 	ids := 0
 	r := wire.NewReader(encoded)

@@ -31,7 +31,7 @@ type document struct {
 }
 
 // encode encodes TracesData in protobuf. The transcoder encodes resources, scopes and spans; the tests of
-// internal/outside/otel, where the official types encode, show that it is right.
+// internal/outside/otel, where the official types encode, show that this is correct.
 func (d *document) encode(t *testing.T) (out []byte) {
 	for _, rs := range d.ResourceSpans {
 		var resource []byte
@@ -78,7 +78,7 @@ func framed(form form, encoded []byte) []byte {
 	return bytes.Repeat(append(head, encoded...), 2)
 }
 
-// withoutPlaces removes positions in the input.
+// withoutPlaces removes the positions in the input from a dump.
 func withoutPlaces(dump string) string {
 	var out strings.Builder
 	for line := range strings.Lines(dump) {
@@ -91,7 +91,7 @@ func withoutPlaces(dump string) string {
 	return out.String()
 }
 
-// notOfProtobuf are cases that only JSON can have: values of wrong types, ids in other forms, text of JSON.
+// notOfProtobuf lists the cases that only JSON can represent: values of wrong types, ids in other forms, JSON text.
 var notOfProtobuf = map[string]bool{"deep-values": true, "wrong-values": true, "ids-in-other-forms": true, "times": true, "numbers": true}
 
 // messageCases returns the cases that are one JSON document, as protobuf.
@@ -110,7 +110,8 @@ func messageCases(t *testing.T) map[*readertest.Case][]byte {
 	return all
 }
 
-// The same spans give the same result in JSON and in all forms of protobuf. Each file has them twice, which is counted.
+// The same spans give the same result in JSON and in all protobuf forms. Each file contains them twice, which is
+// counted.
 func TestForms(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		want := withoutPlaces(suite.Dump(t, strings.NewReader(c.Input+"\n"+c.Input), suite.Options(t, c)))
@@ -127,7 +128,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Wherever a file is truncated, the spans before are read, and the damage is counted once.
+// Wherever a file is truncated, the spans before that point are read, and the damage is counted once.
 func TestCutAnywhere(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		if c.Name != "nesting-by-parent" {
@@ -168,7 +169,7 @@ func TestDamagedMessage(t *testing.T) {
 		}
 	}
 	span := appendMessage(t, nil, scopeSpansSpans, spanMessage, d.ResourceSpans[0].ScopeSpans[0].Spans[0])
-	bad := []byte{0x0f} // a tag of no wire type
+	bad := []byte{0x0f} // a tag without a valid wire type
 	for name, scope := range map[string][]byte{
 		"behind a span": append(span, bad...),
 		"in a span":     append(span, wire.AppendBytes(nil, scopeSpansSpans, append(span[2:len(span):len(span)], bad...))...),
@@ -181,7 +182,7 @@ func TestDamagedMessage(t *testing.T) {
 		}
 		want := uint64(2)
 		if name == "in a span" {
-			want = 3 // its fields before the damage count
+			want = 3 // the span's fields before the damage count
 		}
 		if n := tl.Totals().Slices; uint64(n) != want || log.Count(problem.OTLPMessageMalformed) != 1 {
 			t.Errorf("%s: %d spans, want %d; %d problems", name, n, want, log.Count(problem.OTLPMessageMalformed))
@@ -210,7 +211,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// fuzzSeed returns two messages of one span with all possible data.
+// fuzzSeed returns two messages, each with one span that contains all possible data.
 func fuzzSeed(name string) []byte {
 	scope := wire.AppendBytes(wire.AppendBytes(nil, scopeSpansScope, wire.AppendString(nil, scopeName, "s")), scopeSpansSpans, fuzzSpan())
 	resource := wire.AppendBytes(nil, resourceSpansResource, wire.AppendBytes(nil, resourceAttributes, fuzzAttribute()))

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// requests finds the spans that start requests: spans without a parent, and spans of servers and consumers whose parent
-// is not running, because it is missing, in another file, or over. The rest of a request nests in its first span or is
-// linked to it by arrows.
+// requests finds the spans that start requests: spans without a parent, and server and consumer spans whose parent is
+// not running, because it is missing, in another file or already over. The rest of a request nests in its first span or
+// is linked to it by arrows.
 type requests struct {
 	open map[spanKey]timeline.Nanos // ends of running spans
 	ends collections.Heap[requestEnd]
@@ -30,7 +30,7 @@ func newRequests() requests {
 	}
 }
 
-// begins reports whether a span starts a request. Call it in the order of the starts.
+// begins reports whether a span starts a request. Call it in order of start times.
 func (r *requests) begins(h *head, kind uint64) bool {
 	for r.ends.Len() > 0 && r.ends.Top().at <= h.start {
 		if e := r.ends.Pop(); r.open[e.key] == e.at {
@@ -45,8 +45,8 @@ func (r *requests) begins(h *head, kind uint64) bool {
 	return h.parent == 0 || !inRequest && serves(kind)
 }
 
-// nameOf returns the name of a request that starts with a span: the service and the span, and its route if that is not
-// part of the name.
+// nameOf returns the name of a request that starts with a span: the names of the service and the span, and the route
+// unless it is part of the span's name.
 func (r *requests) nameOf(service string, f *spanFields) []byte {
 	r.name = append(append(append(r.name[:0], service...), ": "...), f.name...)
 	if route := f.route(); len(route) > 0 && !bytes.Contains(f.name, route) {

@@ -11,20 +11,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// hosts finds the processes of the resources of an input (section 3).
+// hosts maps the resources of an input to processes (section 3).
 type hosts struct {
-	identities []identity         // by entry of the table of resources
-	processes  []timeline.TrackID // by entry; 0: not needed yet
+	identities []identity         // by entry of the resource table
+	processes  []timeline.TrackID // by entry; 0: not created yet
 	byID       map[identity]timeline.TrackID
 	pids       map[int64]bool       // in use by a process
-	names      timeline.UniqueNames // of processes without pid
+	names      timeline.UniqueNames // names of processes without a pid
 	written    []bool               // by entry: a span has the resource as an argument
 	described  map[uint32]string    // by entry: see describe
 	several    bool                 // the input has several hosts
 	b          *timeline.Builder
 }
 
-// identity distinguishes processes: the attributes of a resource that identify the process and its host.
+// identity distinguishes processes by the resource attributes that identify a process and its host.
 type identity struct {
 	host, hostName, container, pod, instance string
 	namespace, service                       string
@@ -52,7 +52,7 @@ func newHosts(c *collector) hosts {
 	return h
 }
 
-// identityOf reads the attributes of a resource.
+// identityOf returns the identity from the attributes of a resource.
 func identityOf(resource []byte) (id identity) {
 	for r := wire.NewReader(resource); r.Next(); {
 		if r.Tag() != wire.Tag(resourceAttributes, wire.Len) {
@@ -128,8 +128,8 @@ func (hs *hosts) process(h *head) timeline.TrackID {
 	return process
 }
 
-// find returns the process of an identity, creating it at the first call. Only the first process with a pid gets the
-// number: hosts and containers reuse pids.
+// find returns the process of an identity, and creates it at the first call. Only the first process with a given pid
+// receives the number: hosts and containers reuse pids.
 func (hs *hosts) find(id *identity) timeline.TrackID {
 	if process, ok := hs.byID[*id]; ok {
 		return process
@@ -166,7 +166,7 @@ func (e *emitter) resourceOf(h *head) *entry {
 	return r
 }
 
-// maxDescription limits the description of a process's rows in bytes, because each track repeats it.
+// maxDescription is the maximum length, in bytes, of the description of a process's rows, which each track repeats.
 const maxDescription = 512
 
 // describe returns the text and integer attributes of a resource as a description of its rows. All attributes are
@@ -203,7 +203,7 @@ func (e *emitter) describe(h *head) string {
 	return string(b)
 }
 
-// scope is a decoded entry of the table of scopes.
+// scope is a decoded entry of the scope table.
 type scope struct {
 	*entry
 	name, version []byte
@@ -211,7 +211,7 @@ type scope struct {
 	bare          bool // it has only a name
 }
 
-// scope returns the scope of a span.
+// scope returns the given entry of the scope table, decoded.
 func (e *emitter) scope(id uint32) *scope {
 	s := &e.scopeCache[id]
 	if s.entry != nil {

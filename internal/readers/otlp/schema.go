@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Numbers of the fields of opentelemetry.proto.{trace,resource,common}.v1 that this reader uses. TracesData and
+// The field numbers of opentelemetry.proto.{trace,resource,common}.v1 that this reader uses. TracesData and
 // ExportTraceServiceRequest have the same encoding.
 const (
 	tracesResourceSpans = 1
@@ -78,7 +78,7 @@ const (
 	valueKVList = 6
 	valueBytes  = 7
 
-	listValues = 1 // of ArrayValue and KeyValueList
+	listValues = 1 // values of ArrayValue and KeyValueList
 )
 
 // statusError is the status code of a span that failed.
@@ -117,8 +117,8 @@ type field struct {
 	typ     fieldType
 	list    bool
 	message *message
-	names   []string // of an enum's values, in lower case
-	prefix  string   // of the names, in JSON
+	names   []string // names of an enum's values, in lower case
+	prefix  string   // prefix of the names in JSON
 }
 
 // message describes a message by the JSON names of its fields, in lowerCamelCase.
@@ -127,7 +127,7 @@ type message struct {
 	tags   [4]uint64 // a bit for each wire tag, all of which are below 256
 }
 
-// newMessage returns a message with fields.
+// newMessage returns a message with the given fields.
 func newMessage(fields map[string]*field) *message {
 	m := &message{fields: fields}
 	for _, f := range fields {
@@ -137,10 +137,10 @@ func newMessage(fields map[string]*field) *message {
 	return m
 }
 
-// hasTag reports whether a message has a field with a tag.
+// hasTag reports whether a message has a field with the given tag.
 func (m *message) hasTag(tag uint32) bool { return tag < 256 && m.tags[tag/64]&(1<<(tag%64)) != 0 }
 
-// find returns the field with a JSON name, or nil. It tolerates the names of the schema, such as trace_id.
+// find returns the field with the given JSON name, or nil. It also accepts names as in the schema, such as trace_id.
 func (m *message) find(key []byte) *field {
 	f := m.fields[string(key)]
 	if f == nil && bytes.IndexByte(key, '_') >= 0 {
@@ -167,7 +167,7 @@ func lowerCamel(key []byte) string {
 	return b.String()
 }
 
-// Messages that are read as one unit. Those that contain them, of any size, are in json.go and proto.go.
+// Messages that are read as one unit. json.go and proto.go read the messages around them, which can have any size.
 var (
 	anyValue = &message{}
 	keyValue = &message{fields: map[string]*field{

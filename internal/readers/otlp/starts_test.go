@@ -37,7 +37,7 @@ func TestSameStarts(t *testing.T) {
 		}
 		rng.Shuffle(n, func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
 		var message []byte
-		for i, span := range spans { // of two services
+		for i, span := range spans { // the spans belong to two services
 			attribute := wire.AppendBytes(wire.AppendString(nil, keyValueKey, "service.name"), keyValueValue, wire.AppendString(nil, valueString, fmt.Sprint(i%2)))
 			resource := wire.AppendBytes(nil, resourceSpansResource, wire.AppendBytes(nil, resourceAttributes, attribute))
 			message = wire.AppendBytes(message, tracesResourceSpans,

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// transcoder converts OTLP JSON messages to protobuf, so that the rest reads one form. OTLP's specification lists its
-// deviations from protobuf's JSON: ids are hex. Producers also write ids in base64, names of enum values, and names of
-// fields as in the schema; these are tolerated.
+// transcoder converts OTLP JSON messages to protobuf, so that all other code reads only one form. OTLP's specification
+// lists its deviations from protobuf's JSON: ids are in hex. Some producers write ids in base64, enum values by name,
+// or field names as in the schema; these are tolerated.
 type transcoder struct {
 	s        *jsonscan.Scanner
 	buf      []byte
@@ -23,13 +23,13 @@ type transcoder struct {
 	id       [traceIDSize]byte
 }
 
-// finding is a problem of a value, counted when the message is complete.
+// finding is a problem with a value, counted when the message is complete.
 type finding struct {
 	kind   problem.Kind
 	detail string
 }
 
-// maxDepth is the depth to which values of attributes are encoded as structure (section 4).
+// maxDepth is the maximum depth of attribute values that are encoded as structure (section 4).
 const maxDepth = 64
 
 // start starts a message and discards the output of an incomplete attempt.
@@ -41,8 +41,8 @@ func (t *transcoder) invalid(key []byte) {
 	t.findings = append(t.findings, finding{problem.OTLPValueInvalid, string(key)})
 }
 
-// members writes the members of an object after its bracket. key reads the keys: the Reader's method for the outermost
-// object, which counts duplicates, otherwise the scanner's.
+// members writes the members of an object whose opening bracket was read. key reads the keys: for the outermost object
+// it is the Reader's method, which counts duplicates, otherwise the scanner's.
 func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	for name, ok := key(); ok; name, ok = key() {
 		f := m.find(name)
@@ -156,7 +156,7 @@ func (t *transcoder) scalar(f *field, kind jsonscan.Kind, text []byte) (ok bool)
 	return false
 }
 
-// integer writes a number or numeric string: in many programs JSON numbers end at 2^53.
+// integer writes a number or numeric string: many programs support JSON numbers only up to 2^53.
 func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
 	if kind == jsonscan.Number {
 		return t.whole(f, text)
@@ -190,7 +190,7 @@ func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
 }
 
 // whole writes a number with a point or exponent, such as 1.7e18, if it is an integer: programs with a single number
-// type write these.
+// type write such numbers.
 func (t *transcoder) whole(f *field, text []byte) bool {
 	v, ok := jsonscan.Decimal(text, 0)
 	unit := int64(1e9)
@@ -242,8 +242,8 @@ const (
 	spanIDSize  = 8
 )
 
-// decodeBytes decodes hex (for ids) or base64. The length distinguishes ids: an id of 16 or 8 bytes has 32 or 16
-// digits in hex, at most 24 or 12 characters in base64. The result is valid until the next call.
+// decodeBytes decodes base64 or, for ids, hex. The length shows how an id is encoded: an id of 16 or 8 bytes has 32 or
+// 16 digits in hex, at most 24 or 12 characters in base64. The result is valid until the next call.
 func (t *transcoder) decodeBytes(text []byte, id bool) ([]byte, bool) {
 	if id && (len(text) == 2*traceIDSize || len(text) == 2*spanIDSize) {
 		v := t.id[:len(text)/2]

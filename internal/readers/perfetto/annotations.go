@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// maxArgDepth is the maximum nesting of arguments, as in the other formats.
+// maxArgDepth is the maximum nesting depth of arguments.
 const maxArgDepth = 512
 
 // annotation is a debug annotation with resolved texts.
@@ -19,7 +19,7 @@ type annotation struct {
 	message.Annotation
 	name []byte
 	text []byte // text, JSON, nested or proto value
-	typ  []byte // name of the type of a proto value
+	typ  []byte // type name of a proto value
 }
 
 func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
@@ -40,7 +40,8 @@ func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
 }
 
 // encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields and
-// other properties of the event. A legacy event that was converted to another kind adds its phase and id.
+// other properties of the event. l, if not nil, is a legacy event that was converted to another kind; it adds its phase
+// and id.
 func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
@@ -71,8 +72,8 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	}
 }
 
-// encodeLegacy encodes the phase, id and times of an event that was converted to another kind. They are not arguments
-// of the input, so they are always kept.
+// encodeLegacy encodes the phase, id and times of an event that was converted to another kind. They are not input
+// arguments, so they are always kept.
 func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent) {
 	args.OwnKey([]byte(timeline.OwnArgs))
 	args.ExtendDict()
@@ -97,7 +98,7 @@ func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent
 	args.EndDict()
 }
 
-// key names a top-level argument; false if the argument filter drops it.
+// key adds the key of a top-level argument. It returns false if the argument filter drops the argument.
 func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
 	r.text = append(r.text[:0], name...)
 	if !r.args.Keeps(r.text) {
@@ -107,7 +108,7 @@ func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
 	return true
 }
 
-// encodeAnnotation encodes a DebugAnnotation and its contents. The elements of arrays have no names.
+// encodeAnnotation encodes a DebugAnnotation and its contents. Array elements have no names.
 func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named bool, depth int) {
 	a, err := r.parseAnnotation(msg)
 	if err != nil {
@@ -135,7 +136,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		r.encodeWeft(args, &a)
 		return
 	case additions, byWeft && string(a.name) != timeline.OwnArgs:
-		args.OwnKey(a.name) // reserved names of the input already have their underscore
+		args.OwnKey(a.name) // reserved names from the input already have their underscore
 	case named:
 		args.Key(a.name)
 	}
@@ -153,7 +154,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	case message.ProtoAnnotation:
 		r.encodeProto(args, &a, depth)
 	case message.DictAnnotation:
-		args.ExtendDict() // an event may have a dictionary in several parts
+		args.ExtendDict() // an event can contain a dictionary in several parts
 		r.encodeMembers(args, &a, depth)
 		args.EndDict()
 	case message.ArrayAnnotation:
@@ -188,11 +189,11 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 	}
 }
 
-// encodeWeft encodes the dictionary weft of an event without the writer's additions: the id and scope of an
-// asynchronous track, which are set on the track, and the mark of an unfinished slice.
+// encodeWeft encodes an event's weft dictionary without the writer's additions: the id and scope of an asynchronous
+// track, which are set on the track, and the mark of an unfinished slice.
 func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	n := 0
-	var last [3]annotation // in reverse order
+	var last [3]annotation // the last members, in reverse order
 	for m := a.Members(); m.Next(); n++ {
 		last[2], last[1], last[0] = last[1], last[0], annotation{}
 		last[0].Annotation.Parse(m.Bytes()) // problems are counted below
@@ -213,8 +214,7 @@ func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	args.EndDict()
 }
 
-// setAsyncID sets the id and scope in the last arguments on the event's track, and returns the number of these
-// arguments.
+// setAsyncID sets the id and scope of the event's track from the last arguments, and returns how many it used.
 func (r *reader) setAsyncID(tail []annotation) (used int) {
 	t := r.ev.async
 	if t == nil {
@@ -233,13 +233,13 @@ func (r *reader) setAsyncID(tail []annotation) (used int) {
 	return 0
 }
 
-// isNamed reports whether an annotation has a name and kind, and its text, if any, inline.
+// isNamed reports whether an annotation has the given name and kind, and no interned text.
 func (r *reader) isNamed(a *annotation, name string, kind message.AnnotationKind) bool {
 	return a.Kind == kind && a.TextIID == 0 && string(r.annotationName(a)) == name
 }
 
 // encodeNested encodes a NestedValue, which Chrome still uses for some arguments. The keys and values of a dictionary
-// pair by position.
+// are paired by position.
 func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int) {
 	var v message.NestedValue
 	if err := v.Parse(msg); err != nil {
@@ -279,8 +279,8 @@ func (r *reader) nestedDepth(depth int) bool {
 	return false
 }
 
-// encodeProto encodes an annotation whose value is a message. Without a description of its type, it keeps the bytes in
-// base64, with the name of the type.
+// encodeProto encodes an annotation whose value is a message. Without a description of its type, it encodes the bytes
+// in base64, with the type name.
 func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth int) {
 	args.BeginDict()
 	defer args.EndDict()
@@ -306,8 +306,8 @@ func (r *reader) correlation() []byte {
 	return nil
 }
 
-// encodeOrigin encodes the source location of an event, under Perfetto's names for these arguments:
-// task.posted_from.file_name and so on.
+// encodeOrigin encodes the task, source location and log message of an event, under Perfetto's names for these
+// arguments: task.posted_from.file_name and so on.
 func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 	e := &r.ev
 	if e.Task != nil && r.key(args, "task") {
@@ -363,7 +363,7 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 	args.EndDict()
 }
 
-// logPriorities are the names of LogMessage.Priority.
+// logPriorities holds the names of the LogMessage.Priority values.
 var logPriorities = [...]string{"unspecified", "unused", "verbose", "debug", "info", "warn", "error", "fatal"}
 
 func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {

@@ -21,14 +21,14 @@ type trackEvent struct {
 
 	ts           timeline.Nanos
 	threadTime   timeline.Nanos
-	category     []byte // joined
-	joined       []byte // buffer of category
+	category     []byte // joined with commas
+	joined       []byte // buffer for category
 	picture      []byte // JPEG
 	resolvedName []byte
 	track        timeline.TrackID
-	async        *track // the asynchronous track of the event, whose events may have its id; may be nil
+	async        *track // the event's asynchronous track, whose id the event may contain; may be nil
 	index        uint32
-	byWeft       bool // weft wrote its sequence; only set if there are annotations
+	byWeft       bool // weft wrote its sequence; set by encodeArgs
 }
 
 // parse decodes a TrackEvent without interpreting it.
@@ -80,7 +80,7 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	return nil
 }
 
-// oldTimes applies the microsecond times of events from before packets had timestamps (perfetto.md 15).
+// oldTimes applies the microsecond times that events had before packets had timestamps (perfetto.md 15).
 func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	e, thread := &r.ev, &r.seq.Thread
 	us, old := int64(0), true
@@ -106,7 +106,7 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	return pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: us * 1000}, nil
 }
 
-// resolveText resolves the name and the categories of the event. Categories are joined with commas, interned ones first
+// resolveText resolves the name and categories of the event. Categories are joined with commas, interned ones first
 // (perfetto.md 15).
 func (r *reader) resolveText() {
 	e := &r.ev
@@ -171,7 +171,7 @@ func (r *reader) dispatch() error {
 
 var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin, schema.TrackEvent_TypeSliceEnd: timeline.End, schema.TrackEvent_TypeInstant: timeline.Instant}
 
-// addEvent adds a record on the event's track, with all data of the event.
+// addEvent adds a record with all data of the event, on its track.
 func (r *reader) addEvent(kind timeline.Kind) error {
 	r.findAsync(kind)
 	r.encodeArgs(nil)
@@ -192,13 +192,13 @@ func (r *reader) addOut() error {
 	return r.addFlows()
 }
 
-// firefoxLongTask is the end of the category of Firefox's markers for long tasks: the type of the marker, as weft
-// writes it (firefox.md 5).
+// firefoxLongTask is the end of the category of Firefox's long task markers: the marker type, as weft writes it
+// (firefox.md 5).
 var firefoxLongTask = []byte(",MainThreadLongTask")
 
-// fillEvent prepares r.out. The arguments must be encoded.
+// fillEvent prepares r.out. The arguments must already be encoded.
 func (r *reader) fillEvent(kind timeline.Kind) {
-	// Field by field, because the compiler builds a literal elsewhere and copies it.
+	// Set field by field, because the compiler would build a literal elsewhere and copy it.
 	e, out := &r.ev, &r.out
 	*out = timeline.Event{}
 	out.Kind, out.Track, out.Event, out.Offset = kind, e.track, e.index, r.offset
@@ -215,8 +215,8 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	}
 }
 
-// setWriter sets the thread that wrote the event in r.out, which is not on that thread's track. As in other formats,
-// the start or end of such a slice does not affect the calls of the thread.
+// setWriter sets, in r.out, the thread that wrote the event, which is not on that thread's track. As in other formats,
+// the start or end of such a slice does not affect the thread's calls.
 func (r *reader) setWriter(kind timeline.Kind) {
 	if t := r.tracks.find(r.fields.Thread); t != nil && t.kind == threadTrack {
 		r.out.Sampling.Thread = t.id
@@ -226,7 +226,8 @@ func (r *reader) setWriter(kind timeline.Kind) {
 	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftThread))
 }
 
-// readScreenshot reads the picture of the event. Pictures other than JPEG, which viewers do not show, become arguments.
+// readScreenshot reads the picture of the event. Pictures other than JPEGs, which viewers do not show, become
+// arguments.
 func (r *reader) readScreenshot() {
 	e := &r.ev
 	e.picture = nil
@@ -300,7 +301,7 @@ func (r *reader) addFlows() error {
 	return nil
 }
 
-// flowSteps returns the order in which the event's flows pass through it: as in the packet, or ending ones first.
+// flowSteps returns the order in which flows pass through the event: as in the packet, otherwise ending ones first.
 func (r *reader) flowSteps(continuing, ending int) []message.FlowStep {
 	if list := r.fields.FlowSteps; len(list) > 0 {
 		var ok bool
@@ -339,10 +340,10 @@ func (r *reader) findAsync(kind timeline.Kind) {
 	}
 }
 
-// writer tells whether weft wrote all events in one sequence.
+// writer records whether weft wrote all events, on one sequence.
 type writer struct {
-	seq   *pfwire.Sequence // of the first event, or nil
-	mixed bool             // there are several sequences, or weft did not write the first one
+	seq   *pfwire.Sequence // sequence of the first event, or nil
+	mixed bool             // there are several sequences, or one that weft did not write
 }
 
 // track checks the sequence of an event.

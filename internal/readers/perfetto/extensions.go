@@ -14,7 +14,7 @@ import (
 // maxDescriptor limits the unpacked size of an extension descriptor. Chrome's has 84 KB.
 const maxDescriptor = 16 << 20
 
-// extensionDescriptor adds the types in the trace's descriptor of typed fields (perfetto.md 9).
+// extensionDescriptor adds the types from the trace's descriptor of typed fields (perfetto.md 9).
 func (r *reader) extensionDescriptor(msg []byte) {
 	set, err := descriptorSet(msg)
 	if err == nil {
@@ -46,40 +46,40 @@ func gunzip(packed []byte) ([]byte, error) {
 	return set, err
 }
 
-// Fields of google/protobuf/descriptor.proto that typed fields of events need.
+// Field numbers in google/protobuf/descriptor.proto that are needed to read typed event fields.
 const (
-	setFile = 1 // of FileDescriptorSet
+	setFile = 1 // in FileDescriptorSet
 
-	filePackage   = 2 // of FileDescriptorProto
+	filePackage   = 2 // in FileDescriptorProto
 	fileMessage   = 4
 	fileEnum      = 5
 	fileExtension = 7
 
-	descriptorName = 1 // of all below
+	descriptorName = 1 // in all messages below
 
-	messageField     = 2 // of DescriptorProto
+	messageField     = 2 // in DescriptorProto
 	messageNested    = 3
 	messageEnum      = 4
 	messageExtension = 6
 
-	fieldExtendee = 2 // of FieldDescriptorProto
+	fieldExtendee = 2 // in FieldDescriptorProto
 	fieldNumber   = 3
 	fieldLabel    = 4
 	fieldType     = 5
 	fieldTypeName = 6
 
-	labelRepeated = 3 // of FieldDescriptorProto.Label
+	labelRepeated = 3 // value of FieldDescriptorProto.Label
 
-	enumValue = 2 // of EnumDescriptorProto
+	enumValue = 2 // in EnumDescriptorProto
 
-	enumNumber = 2 // of EnumValueDescriptorProto
+	enumNumber = 2 // in EnumValueDescriptorProto
 )
 
-// maxNestedTypes limits nested declarations of message types.
+// maxNestedTypes limits how deeply message types are nested.
 const maxNestedTypes = 32
 
 // add adds the messages, enums and extensions of TrackEvent in an encoded FileDescriptorSet. Earlier definitions take
-// precedence. On an error, it keeps what was read before.
+// precedence. On an error, it keeps the definitions read so far.
 func (s *describedTypes) add(set []byte) error {
 	if s.messages == nil {
 		s.messages = make(map[string]*describedType)
@@ -108,7 +108,7 @@ func eachMessage(msg []byte, do func(number int, content []byte) error) error {
 	return r.Err()
 }
 
-// textOf returns the last text with a field number in a message.
+// textOf returns the last text in a message with the given field number.
 func textOf(msg []byte, number int) (text string) {
 	for r := wire.NewReader(msg); r.Next(); {
 		if r.Field() == number && r.Type() == wire.Len {
@@ -224,7 +224,7 @@ type occurrence struct {
 	bytes []byte
 }
 
-// sortOccurrences groups the occurrences of repeated fields.
+// sortOccurrences sorts by field number, so that the occurrences of repeated fields are grouped.
 func sortOccurrences(all []occurrence) {
 	byNumber := func(a, b occurrence) int { return a.field.number - b.field.number }
 	if !slices.IsSortedFunc(all, byNumber) {

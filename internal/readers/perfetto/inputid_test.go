@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// oddIDs is a trace of processes and threads whose ids Perfetto cannot represent. The names contain the quotes, commas
-// and words of the descriptions with these ids.
+// oddIDs is a trace with processes and threads whose ids Perfetto cannot represent. The names contain quotes, commas
+// and words that the descriptions of these ids use too.
 const oddIDs = `[
 {"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}},
 {"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0,pid 0"}},
@@ -34,7 +34,7 @@ const oddIDs = `[
 {"ph":"i","name":"i","pid":1,"tid":2,"ts":9,"s":"t"},
 {"ph":"M","name":"thread_name","pid":5,"tid":5,"args":{"name":"has no events"}}]`
 
-// identities returns what users and programs get about the processes and threads in use.
+// identities describes the processes and threads in use, as users and programs see them.
 func identities(t *timeline.Timeline) string {
 	var all []string
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -48,7 +48,7 @@ func identities(t *timeline.Timeline) string {
 	return strings.Join(all, "")
 }
 
-// The processes and threads of a trace of weft are read back as in the input, whatever their ids in Perfetto.
+// The processes and threads in a trace by weft are read back as in the input, regardless of their ids in Perfetto.
 func TestInputIDsAreReadBack(t *testing.T) {
 	first := readJSON(t, []byte(oddIDs))
 	want := identities(first.timeline)

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// legacyEvent converts an event without type according to its phase, as chrome-json.md specifies.
+// legacyEvent converts an event without a type according to its phase, as chrome-json.md specifies.
 func (r *reader) legacyEvent() error {
 	e := &r.ev
 	switch e.Legacy.Phase {
@@ -68,7 +68,7 @@ func (r *reader) legacyComplete() error {
 	return r.addOut()
 }
 
-// legacyDuration returns the duration, given in microseconds. It counts an invalid one and returns false.
+// legacyDuration returns the duration, which events give in microseconds. It counts an invalid one and returns false.
 func (r *reader) legacyDuration() (timeline.Nanos, bool) {
 	switch us := r.ev.Legacy.DurationUS; {
 	case us < 0:
@@ -82,7 +82,7 @@ func (r *reader) legacyDuration() (timeline.Nanos, bool) {
 	}
 }
 
-// maxMicros is the largest duration in microseconds whose nanoseconds, added to a time, cannot overflow: 146 years.
+// maxMicros limits durations in microseconds, so that in nanoseconds, added to a time, they cannot overflow: 143 years.
 const maxMicros = 1 << 52
 
 // instantTrack returns the track of an instant according to its scope (chrome-json.md 10).
@@ -187,8 +187,8 @@ func (r *reader) addBindID() error {
 	return r.addFlow(timeline.FlowV2, bindIDRoles[l.FlowDirection], l.BindID, 0)
 }
 
-// droppedBindID adds the flow start of a dropped event, because it ends an earlier flow with its id (chrome-json.md
-// 15).
+// droppedBindID adds the flow start of a dropped event, because this start ends an earlier flow with the same id
+// (chrome-json.md 15).
 func (r *reader) droppedBindID() error {
 	e := &r.ev
 	l := &e.Legacy

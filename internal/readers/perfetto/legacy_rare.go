@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// legacyState converts a T with duration and without id: a state of the thread (chrome-json.md 17).
+// legacyState converts an event of phase T with a duration and no id: a thread state (chrome-json.md 17).
 func (r *reader) legacyState() error {
 	dur, ok := r.legacyDuration()
 	if !ok {
@@ -29,7 +29,7 @@ func (r *reader) legacyState() error {
 	return r.addFlows()
 }
 
-// noThreadTime drops the thread time of an event, of a kind for which the model has none.
+// noThreadTime drops the thread time of an event whose kind has none in the event model.
 func (r *reader) noThreadTime(kind string) {
 	if r.ev.threadTime != timeline.NoTime {
 		r.notConverted("thread time of a legacy " + kind)
@@ -37,7 +37,7 @@ func (r *reader) noThreadTime(kind string) {
 	}
 }
 
-// legacyObject converts N, O and D: the life and the snapshots of an object (chrome-json.md 17).
+// legacyObject converts phases N, O and D: the lifetime and snapshots of an object (chrome-json.md 17).
 func (r *reader) legacyObject() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -73,7 +73,7 @@ func (r *reader) legacyObject() error {
 	return r.addFlows()
 }
 
-// legacyCounter converts a C: every annotation is a separate counter (chrome-json.md 13).
+// legacyCounter converts phase C: every annotation is a separate counter (chrome-json.md 13).
 func (r *reader) legacyCounter() error {
 	e := &r.ev
 	l := &e.Legacy
@@ -107,7 +107,7 @@ func (r *reader) legacyCounter() error {
 	return nil
 }
 
-// number returns the value of a numeric annotation or text.
+// number returns the value of a numeric annotation, or of a text that is a number.
 func (a *annotation) number() (timeline.Number, bool) {
 	switch a.Kind {
 	case message.IntAnnotation:
@@ -132,7 +132,7 @@ func (a *annotation) number() (timeline.Number, bool) {
 	return timeline.Number{}, false
 }
 
-// legacyOther converts other phases to instants: pieces of V8 profiles that are not collected (P), memory dumps (v, V),
+// legacyOther converts other phases to instants: V8 profile pieces that are not collected (P), memory dumps (v, V),
 // clock syncs (c), contexts, links, and unknown letters.
 func (r *reader) legacyOther() error {
 	e := &r.ev
@@ -156,7 +156,7 @@ func (r *reader) legacyOther() error {
 		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.Phase)))
 	}
 	r.encodeArgs(l)
-	e.threadTime = timeline.NoTime // the arguments have it
+	e.threadTime = timeline.NoTime // the arguments include it
 	r.fillEvent(timeline.Instant)
 	if err := r.b.Add(&r.out); err != nil {
 		return err
@@ -164,8 +164,8 @@ func (r *reader) legacyOther() error {
 	return r.addFlows()
 }
 
-// legacyMetadata reads a legacy event of phase M, with its value in an annotation (chrome-json.md 14). The last value
-// in the file counts.
+// legacyMetadata reads a legacy event of phase M, whose value is in an annotation (chrome-json.md 14). The last value
+// in the file counts; of num_cpus the largest, and labels accumulate.
 func (r *reader) legacyMetadata() {
 	name := string(r.ev.resolvedName)
 	process, tid, ok := r.sequenceThread()
@@ -207,7 +207,7 @@ func (r *reader) legacyMetadata() {
 	}
 }
 
-// metadataValue returns the last annotation of the current event with a name.
+// metadataValue returns the last annotation of the current event with the given name.
 func (r *reader) metadataValue(name string) (found annotation) {
 	for _, msg := range r.ev.Annotations {
 		if a, err := r.parseAnnotation(msg); err == nil && string(a.name) == name {
@@ -217,7 +217,7 @@ func (r *reader) metadataValue(name string) (found annotation) {
 	return found
 }
 
-// metadataText returns a text annotation. It counts any other and returns false.
+// metadataText returns the text annotation with a name. Without one, it counts a problem and returns false.
 func (r *reader) metadataText(name string) ([]byte, bool) {
 	if a := r.metadataValue(name); a.Kind == message.TextAnnotation {
 		return r.validText(a.text), true
@@ -226,7 +226,8 @@ func (r *reader) metadataText(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// metadataNumber returns a numeric annotation, rounded towards 0. It counts any other and returns false.
+// metadataNumber returns the value of the numeric annotation with a name, rounded towards 0. Without one, it counts a
+// problem and returns false.
 func (r *reader) metadataNumber(name string) (int64, bool) {
 	a := r.metadataValue(name)
 	if n, ok := a.number(); ok && (n.IsInt() || math.Abs(n.Float()) < 1<<62) { // false for NaN

@@ -16,18 +16,18 @@ import (
 //   - the descriptor of typed fields is near the end of Chrome's traces (observed).
 //
 // From the first such packet on, all packets wait, so that they are read in file order once the information is found.
-// If the file lacks it, they are read without it, and problems are counted. Waiting packets are in memory up to
-// maxLookahead, beyond it in a temporary file.
+// If the file lacks it, they are read without it, and problems are counted. Waiting packets stay in memory up to
+// maxLookahead bytes; further ones go to a temporary file.
 type lookahead struct {
 	reason  waitReason
-	clock   pfwire.Clock // for waitClock
+	clock   pfwire.Clock // the missing clock, for waitClock
 	gaveUp  [waitDescriptor + 1]bool
 	rounds  int
 	waiting *readers.Spool[waiting]   // nil: none
 	spools  []*readers.Spool[waiting] // all, for close
 }
 
-// waiting is a waiting packet; its bytes are the payload in the spool.
+// waiting is a waiting packet; the spool stores its bytes as the payload.
 type waiting struct{ offset int64 }
 
 var waitingForm = extsort.FormOf[waiting]()
@@ -40,13 +40,13 @@ const (
 	waitDescriptor
 )
 
-// Limits of lookahead. A trace has few clocks, so packets wait a few times at most.
+// Limits on lookahead. A trace has few clocks, so packets wait a few times at most.
 const (
 	maxLookahead       = 16 << 20
 	maxLookaheadRounds = 16
 )
 
-// isTimed reports whether packets with a payload need their time.
+// isTimed reports whether packets with the given payload need their time.
 func isTimed(payload int) bool {
 	switch payload {
 	case schema.TracePacket_TrackEvent, schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
@@ -55,7 +55,7 @@ func isTimed(payload int) bool {
 	return false
 }
 
-// mustWait returns what the current packet must wait for.
+// mustWait returns the reason why the current packet must wait, or noWait.
 func (r *reader) mustWait() waitReason {
 	switch {
 	case r.needsClock() && !r.ahead.gaveUp[waitClock]:
@@ -66,8 +66,8 @@ func (r *reader) mustWait() waitReason {
 	return noWait
 }
 
-// needsClock reports whether the current packet is an event on a clock that only a later snapshot can define. Clocks of
-// sequences must be defined before their first use, so packets do not wait for them.
+// needsClock reports whether the current packet is an event on a clock that only a later snapshot can define. Sequence
+// clocks must be defined before their first use, so packets do not wait for them.
 func (r *reader) needsClock() bool {
 	if !r.fields.HasTimestamp || !isTimed(r.fields.Payload) {
 		return false
@@ -100,11 +100,11 @@ func (r *reader) needsDescriptor() bool {
 	return types.Next()
 }
 
-// wait adds a packet to the waiting ones. If it has the required information, wait reads them all.
+// wait adds a packet to the waiting ones. If it has the missing information, wait reads them all.
 func (r *reader) wait(p *pfwire.Packet) error {
 	l, f := &r.ahead, p.Fields
 	if l.waiting == nil {
-		l.waiting = readers.NewSpool(r.memory, r.tempDir, waitingForm, func(*waiting) int64 { return 0 }) // in the order of the file
+		l.waiting = readers.NewSpool(r.memory, r.tempDir, waitingForm, func(*waiting) int64 { return 0 }) // in file order
 		l.spools = append(l.spools, l.waiting)
 	}
 	if err := l.waiting.Add(&waiting{p.Offset}, p.Bytes); err != nil || p.Err != nil {
@@ -126,7 +126,7 @@ func (r *reader) wait(p *pfwire.Packet) error {
 	return r.replay()
 }
 
-// release reads the remaining packets at the end of the file.
+// release reads the packets that are still waiting at the end of the file.
 func (r *reader) release() error {
 	for r.ahead.reason != noWait {
 		r.ahead.gaveUp[r.ahead.reason] = true
@@ -137,7 +137,7 @@ func (r *reader) release() error {
 	return nil
 }
 
-// replay reads the waiting packets. One that must wait for something else starts a new queue.
+// replay reads the waiting packets. A packet that must wait for something else starts a new queue.
 func (r *reader) replay() error {
 	l := &r.ahead
 	if l.rounds++; l.rounds >= maxLookaheadRounds {

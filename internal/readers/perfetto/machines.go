@@ -7,7 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// machineTracks are the tracks of the current packet's machine. Uuids, pids and flow ids are local to a machine.
+// machineTracks holds the tracks of all machines; tracks belongs to the current packet's machine. Uuids, pids and flow
+// ids are local to a machine.
 type machineTracks struct {
 	machine   uint32
 	home      uint32 // the machine of the trace itself
@@ -21,10 +22,10 @@ func newMachineTracks() *machineTracks {
 	return &machineTracks{tracks: &host, machines: map[uint32]*tracks{0: &host}}
 }
 
-// maxMachines limits the machines that are distinguished; data of further ones is assigned to the trace's own.
+// maxMachines limits how many machines are distinguished; data from further ones is assigned to the trace's own.
 const maxMachines = 1 << 10
 
-// adoptMachine makes the machine of the first packet the trace's own: a file may contain no data of the host.
+// adoptMachine makes the machine of the first packet the trace's own, because a file may contain no data from the host.
 func (r *reader) adoptMachine(f *message.TracePacket) {
 	if !r.homeKnown && f.Payload != schema.TracePacket_SynchronizationMarker {
 		r.home, r.homeKnown = f.Sequence.Machine, true
@@ -32,7 +33,7 @@ func (r *reader) adoptMachine(f *message.TracePacket) {
 	switch f.Sequence.Machine {
 	case r.home:
 		f.Sequence.Machine = 0
-	case 0: // the host came later and gets the number of the other one
+	case 0: // the host came later and gets the number of the adopted machine
 		f.Sequence.Machine = r.home
 	}
 }
@@ -63,7 +64,7 @@ func (r *reader) flowID(id uint64) uint64 {
 	return (id ^ uint64(r.machine)*0x9e3779b97f4a7c15) * 0xa0761d6478bd642f
 }
 
-// systemInfo reads the name of the machine. The rest is settings and properties of the system.
+// systemInfo reads the name of the machine. The other fields are settings and properties of the system.
 func (r *reader) systemInfo(msg []byte) {
 	var info message.SystemInfo
 	if err := info.Parse(msg); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Data of machines beyond the limit belongs to the trace's own machine, whatever came before it.
+// Data from machines beyond the limit belongs to the trace's own machine, regardless of earlier data.
 func TestManyMachines(t *testing.T) {
 	text := new(strings.Builder)
 	for machine := range maxMachines + 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The path of a mapping may have any number of parts: a path that is too long is truncated and counted, and a mapping
+// The path of a mapping can have any number of parts: a path that is too long is truncated and counted, and a mapping
 // is read once, however many frames refer to it.
 func TestLongMappingPath(t *testing.T) {
 	parts := strings.Repeat(" path_string_ids: 1", maxMappingPath)

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// rolesOf returns the roles of the named tracks of a trace, by name.
+// rolesOf returns the roles of the named tracks in a trace, by name.
 func rolesOf(t *timeline.Timeline) map[string]timeline.Role {
 	roles := map[string]timeline.Role{}
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -26,8 +26,8 @@ func rolesOf(t *timeline.Timeline) map[string]timeline.Role {
 	return roles
 }
 
-// A track has the role in its mark; none if the mark is missing, or damaged, which is counted, whatever the name of the
-// track.
+// A track has the role in its mark, regardless of its name. It has none if the mark is missing or damaged; damaged
+// marks are counted.
 func TestRoleMarks(t *testing.T) {
 	for _, c := range []struct {
 		name, mark string
@@ -68,7 +68,7 @@ func TestRoleMarks(t *testing.T) {
 	}
 }
 
-// mistyped returns a field with each other wire type.
+// mistyped returns a field with each wire type except its own.
 func mistyped(number protowire.Number, is protowire.Type) (fields []string) {
 	for wireType, value := range map[protowire.Type]string{
 		protowire.VarintType: "\x05", protowire.Fixed32Type: "\x05\x00\x00\x00", protowire.Fixed64Type: "\x05\x00\x00\x00\x00\x00\x00\x00", protowire.BytesType: "\x01x",
@@ -85,7 +85,7 @@ func inField(number protowire.Number, msg string) string {
 	return string(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), msg))
 }
 
-// A mark with a field of another wire type is damaged, whatever else it contains: only the descriptor is used.
+// A mark that contains a field with the wrong wire type is damaged: only the descriptor is used.
 func TestMistypedMarks(t *testing.T) {
 	const varint, fixed64, text = protowire.VarintType, protowire.Fixed64Type, protowire.BytesType
 	const input = "\x08\x09"                                // number: 9
@@ -166,7 +166,7 @@ func checkDamagedMark(t *testing.T, what, descriptor string) {
 	}
 }
 
-// Other fields of weft are also counted if damaged.
+// Weft's other fields are also counted if damaged.
 func TestMistypedFieldsOfWeft(t *testing.T) {
 	count := func(what, trace string, kind problem.Kind) *timeline.Timeline {
 		t.Helper()
@@ -216,8 +216,8 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	}
 }
 
-// The calls of a recursion replace the slice that shows them, on a sequence of weft and if all of them follow. Missing
-// or extra calls are counted.
+// The calls of a recursion replace the slice that shows them if all of them follow it on a sequence by weft. Missing or
+// extra calls are counted.
 func TestFoldedCalls(t *testing.T) {
 	ofWeft := string(encode(t, `packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }`))
 	on := func(sequence int, event string) string {
@@ -289,7 +289,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Every changed or missing byte of a page gives a page, or one that is counted.
+// However a byte of a page is changed or removed, the page is read or counted.
 func TestDamagedPages(t *testing.T) {
 	message := encode(t, `packet { trace_attributes { weft_pages { window: 5 tab: 7 embedder: 2 url: "https://a.test/" } } }`)
 	page := message[bytes.Index(message, []byte("\x08\x05\x10\x07")):]
@@ -307,7 +307,7 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// A thread has the facts in its mark. A damaged mark is counted, and the thread then has none.
+// A thread has the facts in its mark. A damaged mark is counted, and the thread has no facts.
 func TestFacts(t *testing.T) {
 	delay := timeline.Fact{Kind: timeline.FactEventDelay, Number: timeline.Float(0.5), Samples: 3, Start: 5, End: 9}
 	category := timeline.Fact{Kind: timeline.FactCategory, Text: "Idle", Samples: 3, Start: 5, End: 10}

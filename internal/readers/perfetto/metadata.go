@@ -27,7 +27,7 @@ func (r *reader) setIntAttribute(key []byte, value int64) {
 	r.b.SetIntAttribute(string(r.validText(key)), value)
 }
 
-// chromeEvents reads the metadata of a ChromeEventBundle into attributes of the trace.
+// chromeEvents reads the metadata in a ChromeEventBundle into trace attributes.
 func (r *reader) chromeEvents(msg []byte) {
 	var e message.ChromeEvents
 	err := e.Parse(msg)
@@ -78,7 +78,7 @@ func (r *reader) traceAttributes(msg []byte) {
 }
 
 // traceAttribute reads one attribute. Two attributes show that weft wrote the sequence or appended it to the trace;
-// then weft's attribute names have weft's meaning.
+// after them, weft's attribute names have weft's meaning.
 func (r *reader) traceAttribute(a *message.Attribute) {
 	switch key := string(a.Key()); {
 	case r.seq == nil:
@@ -99,7 +99,7 @@ func (r *reader) traceAttribute(a *message.Attribute) {
 	}
 }
 
-// parsePage parses a page; false for pages that weft would not write.
+// parsePage parses a page. It returns false for pages that weft would not write.
 func parsePage(msg []byte) (timeline.Page, bool) {
 	var p message.Page
 	err := p.Parse(msg)
@@ -120,7 +120,8 @@ func (r *reader) traceUUID(msg []byte) {
 	r.b.SetAttribute("trace_uuid", text)
 }
 
-// serviceEvent reads when the tracing service started to trace. Its events are in BOOTTIME unless they name a clock.
+// serviceEvent reads the time at which the tracing service started tracing. The time is in BOOTTIME unless the packet
+// names a clock.
 func (r *reader) serviceEvent(msg []byte) {
 	var e message.ServiceEvent
 	if err := e.Parse(msg); err != nil {
@@ -192,7 +193,8 @@ func (r *reader) encodeInterned(args *timeline.ArgsEncoder, text []byte) {
 	args.InternedText(r.bounded(r.validText(text), r.b.InternText))
 }
 
-// interned returns an unconverted entry of interned data; false for id 0, and for an unknown id, which it counts.
+// interned returns an unconverted entry of interned data. It returns false for id 0, and for an unknown id, which it
+// counts.
 func (r *reader) interned(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	if r.seq == nil || iid == 0 {
 		return nil, false

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// pairedSlack is the maximum difference of times in two recordings of one run, which read the clock separately.
+// pairedSlack is the maximum difference between times in two recordings of one run, which read the clock separately.
 const pairedSlack = 100 * 1000
 
 // TestPairedRecordings compares two recordings of one run of Chrome: all of it as a Perfetto trace, and a part as JSON.
@@ -62,7 +62,7 @@ func TestPairedRecordings(t *testing.T) {
 			}
 		}
 	}
-	// For a few slices one recording has a much later start or end: the thread was preempted in between.
+	// For a few slices, one recording has a much later start or end: the thread was preempted in between.
 	if total < 1000 || exact < total-10 {
 		t.Errorf("%d of %d slices are equal", exact, total)
 	}

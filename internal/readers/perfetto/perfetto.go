@@ -1,4 +1,4 @@
-// Package perfetto reads Perfetto traces of weft, Chrome, and other programs that use Perfetto's SDK (perfetto.md 15).
+// Package perfetto reads Perfetto traces from weft, Chrome and other programs that use Perfetto's SDK (perfetto.md 15).
 //
 // Read reads the packets once, in file order. Package pfwire maintains the state that packets share (interned data,
 // defaults, clocks); this package converts the payloads:
@@ -10,7 +10,7 @@
 //	metadata             attributes of the trace; see metadata.go
 //
 // Arguments are debug annotations (annotations.go) or typed fields (extensions.go), which are decoded with the trace's
-// descriptor or with the few known here (schema.go).
+// descriptor or with the few descriptions in schema.go.
 //
 // Data without a counterpart in weft's event model is counted as packet_not_converted, once per packet, with the field
 // number.
@@ -35,21 +35,22 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Options are the options of Read.
+// Options configures Read.
 type Options struct {
 	readers.Options
 
-	// Profiles assembles the V8 CPU profiles of the trace; their processes and threads are TrackIDs. Their pieces are
-	// then not events of the trace. nil: they stay events.
+	// Profiles assembles the V8 CPU profiles in the trace; it identifies processes and threads by TrackID. The pieces
+	// of profiles are then not events of the trace. nil: they stay events.
 	Profiles *v8profile.Assembler
 
-	// Located receives the number, among the readable packets, of the packet with an event, in the order of the events;
-	// for the first call of a recursion also of the packet that shows it to viewers (perfetto.md 6.7). Optional.
+	// Located receives, for each event in order, the number of its packet among the readable ones. For the first call
+	// of a recursion, it also receives the number of the packet that shows the call to viewers (perfetto.md 6.7).
+	// Optional.
 	Located func(event uint32, packet int64)
-	// Described receives, at the end, the uuid of the descriptor of each process and thread. Optional.
+	// Described receives, at the end, the descriptor uuid of each process and thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
 
-	inlined int // bytes of interned texts written inline; 0: maxInlined
+	inlined int // limit on the bytes of interned texts written inline; 0: maxInlined
 }
 
 // contextInterval is the number of packets between checks of the context.
@@ -59,7 +60,7 @@ const contextInterval = 1024
 // samples of the file from 0; offsets locate their packets or the enclosing bundles.
 //
 // An unreadable or empty src, or one that is not a Perfetto trace, is an error. Bad data inside a trace is counted in
-// opts.Problems. Errors of b and ctx are returned unchanged.
+// opts.Problems. Errors from b and ctx are returned unchanged.
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
 	r := newReader(ctx, b, opts)
 	defer r.ahead.close()
@@ -110,11 +111,11 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	return nil
 }
 
-// errNoPacket reports another protobuf file, in which no message can be a packet.
+// errNoPacket reports a different kind of protobuf file, in which no message can be a packet.
 var errNoPacket = errors.New("not a Perfetto trace: none of its messages is a packet")
 
-// badPacket counts a position where no packet can be read. It returns errors of the source, and errors at the start of
-// the input, which is then not a trace.
+// badPacket counts a position where no packet can be read. It returns errors from the source, and framing errors at the
+// start of the input, which then is not a trace.
 func (r *reader) badPacket(err error, first bool) error {
 	var bad *pfwire.PacketError
 	if !errors.As(err, &bad) || first && errors.Is(err, pfwire.ErrFraming) {
@@ -133,24 +134,24 @@ type reader struct {
 	args     timeline.ArgFilter
 
 	noScreenshots bool
-	memory        int64 // for waiting packets
+	memory        int64 // memory limit for waiting packets, in bytes
 	tempDir       string
 
 	state   *pfwire.State
-	fields  *message.TracePacket // of the current packet
-	seq     *pfwire.Sequence     // of the current packet; nil if it has none
+	fields  *message.TracePacket // fields of the current packet
+	seq     *pfwire.Sequence     // sequence of the current packet; nil if it has none
 	seqInfo *sequence            // further state of that sequence
-	offset  int64                // of the current packet
-	index   uint32               // of the next event
-	number  int64                // of the current packet, among the readable ones
+	offset  int64                // offset of the current packet
+	index   uint32               // index of the next event
+	number  int64                // number of the current packet among the readable ones
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Assembler
 	pieces   *readers.Spool[piece]
-	traceIDs v8profile.TraceIDs // from the arguments of the current event
+	traceIDs v8profile.TraceIDs // trace ids in the arguments of the current event
 	scan     jsonscan.Scanner   // for JSON arguments
 
-	flowOrder []message.FlowStep // of the current event, see flowSteps
+	flowOrder []message.FlowStep // order of the current event's flows, see flowSteps
 
 	maxInlined, inlined int // bytes of interned texts written inline, see bounded
 
@@ -159,12 +160,12 @@ type reader struct {
 	sequences       map[*pfwire.Sequence]*sequence
 	extensions      describedTypes
 	writer          writer
-	builderWasEmpty bool // the Builder has only events of this trace
+	builderWasEmpty bool // the Builder has only events from this trace
 	ev              trackEvent
 	out             timeline.Event
-	samples         *timeline.SampleDescription // of the first sample
+	samples         *timeline.SampleDescription // description of the first sample
 	started         *pfwire.Stamp               // start of tracing
-	occurs          []occurrence                // stack of schema.go
+	occurs          []occurrence                // stack used by schema.go
 	text            []byte                      // scratch
 	clues           *producers.ChromeClues
 	skipped         map[string]*tally
@@ -197,13 +198,13 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		builderWasEmpty: b.IsEmpty(),
 		clues:           producers.NewChromeClues(b),
 	}
-	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, and each
-	// continues the one before.
+	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, but each
+	// continues the one before, so sort them by time.
 	r.pieces = readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
 	return r
 }
 
-// interrupted regularly checks the context and returns its error.
+// interrupted returns an error if the Builder is full or, checked at intervals, the context is done.
 func (r *reader) interrupted() error {
 	r.steps++
 	if r.steps%contextInterval == 0 {
@@ -309,7 +310,7 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	return nil
 }
 
-// finish reads the waiting packets and the pieces of profiles, and reports the clocks and the data that was not
+// finish reads the waiting packets and the profile pieces, and reports the clocks and the data that was not
 // converted.
 func (r *reader) finish() error {
 	if err := r.release(); err != nil {
@@ -359,14 +360,14 @@ type tally struct {
 	first problem.Position
 }
 
-// details lists data without events that every recording of Chrome has: settings, statistics and metadata of the
-// recording, the system, notes of the tracing service (124), and Chrome's own descriptions of processes and threads.
+// details lists data without events that every Chrome recording contains: settings, statistics and metadata of the
+// recording, the system, notes from the tracing service (124), and Chrome's own descriptions of processes and threads.
 var details = []string{
 	"TracePacket field 33", "TracePacket field 35", "TracePacket field 45", "TracePacket field 51", "TracePacket field 124",
 	"TrackDescriptor field 6", "TrackDescriptor field 7",
 }
 
-// maxTallies limits the kinds of data that are counted separately.
+// maxTallies limits how many kinds of data are counted separately.
 const maxTallies = 1000
 
 // notConverted counts data without a counterpart. The counts go to the problem log at the end, one case per kind, so

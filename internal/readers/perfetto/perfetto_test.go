@@ -26,7 +26,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// encode turns packets in text form into a trace.
+// encode encodes packets given as text into a trace.
 func encode(t testing.TB, text string) []byte {
 	t.Helper()
 	var trace protos.Trace
@@ -45,7 +45,7 @@ packet { trusted_packet_sequence_id: 1 sequence_flags: 1 track_descriptor { uuid
 packet { trusted_packet_sequence_id: 1 track_descriptor { uuid: 2 thread { pid: 10 tid: 11 thread_name: "main" } } }
 `
 
-// readError reads something that is not a trace.
+// readError returns the error from reading an input that is not a trace.
 func readError(ctx context.Context, t *testing.T, trace []byte) error {
 	t.Helper()
 	var log problem.Log
@@ -85,7 +85,7 @@ func TestSourceError(t *testing.T) {
 	}
 }
 
-// A packet truncated by the end of the file is counted, and all packets before it are read. Every truncation gives a
+// A packet truncated by the end of the file is counted, and all packets before it are read. Every truncated trace has a
 // result.
 func TestCutFile(t *testing.T) {
 	trace := encode(t, oneThread+`
@@ -112,7 +112,7 @@ func TestMalformedPacket(t *testing.T) {
 	}
 }
 
-// Positions count events from 0 and give the byte offset of their packet.
+// Positions contain the index of an event, counted from 0, and the byte offset of its packet.
 func TestPositions(t *testing.T) {
 	head := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 } }`)
 	got := readTrace(t, append(head, encode(t, `packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { type: TYPE_SLICE_END track_uuid: 2 } }`)...))
@@ -166,7 +166,7 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// rawEvent makes a packet of sequence 1 with an encoded TrackEvent.
+// rawEvent returns a packet on sequence 1 with an encoded TrackEvent.
 func rawEvent(ts uint64, event []byte) []byte {
 	packet := protowire.AppendVarint(protowire.AppendTag(nil, 8, protowire.VarintType), ts)
 	packet = protowire.AppendVarint(protowire.AppendTag(packet, 10, protowire.VarintType), 1)
@@ -214,7 +214,7 @@ func typedDescriptor(t *testing.T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), packet)
 }
 
-// typedEvents are three events: with a page, with codes in parts, and with an annotation of the type Page.
+// typedEvents returns three events: with a page, with codes in parts, and with an annotation of the type Page.
 func typedEvents(t *testing.T) []byte {
 	t.Helper()
 	annotation, err := proto.Marshal(&protos.DebugAnnotation{
@@ -254,7 +254,7 @@ const typedText = `1 instant [app#10/main#11] page={url="u" state="HIDDEN" ratio
 3 instant [app#10/main#11] of a type={url="p"}
 `
 
-// Typed fields are decoded with the descriptor of the trace, wherever it is; Chrome writes it near the end.
+// Typed fields are decoded with the trace's descriptor, wherever it is; Chrome writes it near the end.
 func TestTypedFields(t *testing.T) {
 	head := encode(t, oneThread)
 	for name, trace := range map[string][]byte{
@@ -330,8 +330,8 @@ packet { trusted_packet_sequence_id: 1 timestamp: 2000 track_event { track_uuid:
 	legacy_event { phase: 80 unscoped_id: 1 } } }
 `
 
-// TestPieces checks that pieces of profiles are read in the order of time, from memory or disk, and that no temporary
-// file remains.
+// TestPieces checks that profile pieces are read in time order, from memory or disk, and that no temporary file
+// remains.
 func TestPieces(t *testing.T) {
 	for _, memory := range []int64{0, 1, 100} {
 		var log problem.Log
@@ -418,7 +418,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Whatever arguments are kept, an event keeps its dictionary weft, and counters have their values.
+// Whatever arguments the filter keeps, an event keeps its weft dictionary, and counters keep their values.
 func TestArgsOfWeft(t *testing.T) {
 	trace := encode(t, oneThread+`
 packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }
@@ -480,7 +480,7 @@ func TestLongInternedTextsAreBounded(t *testing.T) {
 	}
 }
 
-// A text that the trace interns is interned in the output, in whatever kind of argument it is.
+// A text that the trace interns is interned in the output, regardless of the kind of argument.
 func TestInternedTextsStayInterned(t *testing.T) {
 	text := strings.Repeat("x", 10<<10)
 	var packets strings.Builder

@@ -32,7 +32,7 @@ var pieceNames = [...]string{headPiece: v8profile.HeadName, chunkPiece: v8profil
 
 var pieceForm = extsort.FormOf[piece]()
 
-// readPieces passes the pieces to the Assembler in the order of time.
+// readPieces passes the pieces to the Assembler in time order.
 func (r *reader) readPieces() error {
 	return r.pieces.Each(func(p *piece, args []byte) error {
 		if err := r.interrupted(); err != nil {

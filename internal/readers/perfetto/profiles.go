@@ -11,9 +11,10 @@ import (
 )
 
 // collectProfile adds the current event, a legacy one of phase P, to the pieces if it is a piece of a profile
-// (profile-calls.md 2). It reports whether the profile then contains all of the event; heads contain more.
+// (profile-calls.md 2). It reports whether the profile then contains everything in the event; the event of a head
+// contains more.
 //
-// Chrome writes data as JSON text. A piece with data of another form stays an event, as does a head with an unknown
+// Chrome writes data as JSON text. A piece with data in another form stays an event, as does a head with an unknown
 // thread. weft writes no events of this phase, so its instants are not read as profiles.
 func (r *reader) collectProfile() (complete bool, err error) {
 	e := &r.ev
@@ -45,8 +46,8 @@ func (r *reader) collectProfile() (complete bool, err error) {
 	return name != headPiece, r.pieces.Add(&p, r.text)
 }
 
-// sampledThread returns the thread of the current event; false if the thread is unknown, or if the event is on the
-// additional track of a thread whose id was reused.
+// sampledThread returns the thread of the current event. It returns false if the thread is unknown, or if the event is
+// on the additional track of a thread whose id was reused.
 func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	if uuid, _ := r.eventUUID(); uuid != 0 {
 		if t := r.tracks.find(uuid); t != nil && t.kind != undeclaredTrack {
@@ -62,7 +63,7 @@ func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	return r.thread(process, tid), true
 }
 
-// samplerOffset returns the offset from V8's sampler times, in microseconds of the clock MONOTONIC, to trace time.
+// samplerOffset returns the offset from V8's sampler times, in µs on the MONOTONIC clock, to trace time.
 func (r *reader) samplerOffset() timeline.Nanos {
 	at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: int64(r.ev.ts)}
 	ts, err := r.state.Clocks.TraceTime(at)
@@ -72,7 +73,7 @@ func (r *reader) samplerOffset() timeline.Nanos {
 	return timeline.Nanos(ts) - r.ev.ts
 }
 
-// recordTraceID records the id of a recorded stack in an argument of the current event (profile-calls.md 5).
+// recordTraceID reads the id of a recorded stack from an argument of the current event (profile-calls.md 5).
 func (r *reader) recordTraceID(a *annotation) {
 	switch ids := &r.traceIDs; string(a.name) {
 	case v8profile.BeginDataKey:
@@ -112,7 +113,7 @@ func (r *reader) annotationName(a *annotation) []byte {
 	return name
 }
 
-// unsigned returns the value of an unsigned integer annotation, otherwise 0.
+// unsigned returns the value of a nonnegative integer annotation, otherwise 0.
 func unsigned(v message.Scalar) uint64 {
 	switch v.Kind {
 	case message.UintAnnotation:
@@ -137,8 +138,8 @@ func nestedTraceID(msg []byte) (id uint64) {
 	return id
 }
 
-// setSampling sets in r.out what the calls of its thread depend on (profile-calls.md 5). Perfetto's instants correspond
-// to phase I of Chrome's JSON.
+// setSampling sets the properties of r.out that its thread's calls depend on (profile-calls.md 5). Perfetto's instants
+// correspond to phase I of Chrome's JSON.
 func (r *reader) setSampling() {
 	if r.profiles == nil || r.out.Kind == timeline.End {
 		return

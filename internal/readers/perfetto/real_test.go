@@ -17,12 +17,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// recording is a trace recorded by Chrome, with its contents.
+// recording is a trace recorded by Chrome, with the numbers of its events.
 type recording struct {
 	name string
-	// Events by type according to the recording's description. Instants include the legacy marks and profile chunks. The
-	// fourth recording has two legacy asynchronous slices, and states: they start a slice unless they have no name, and
-	// end the one before. Flows are the ids of all events.
+	// Numbers of events by type, according to the recording's description. Instants include the legacy marks and
+	// profile chunks. The fourth recording has two legacy asynchronous slices, and states, which start a slice unless
+	// they have no name, and end the one before. Flows counts the flow ids of all events.
 	begins, ends, instants, counters, flows int
 }
 
@@ -104,7 +104,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// reencode writes the timeline as weft does and reads it again: the events must be the same, the file valid and smaller.
+// reencode writes the timeline with weft and reads it again: the events must be the same, the file valid and smaller.
 func reencode(t *testing.T, rec recording, first *result) {
 	t.Helper()
 	ctx := context.Background()
@@ -131,7 +131,7 @@ func reencode(t *testing.T, rec recording, first *result) {
 	compareResults(t, first, second)
 }
 
-// compareResults compares the results for an input and for weft's output for it.
+// compareResults compares the results for an input and for weft's conversion of it.
 func compareResults(t *testing.T, first, second *result) {
 	t.Helper()
 	for _, k := range second.log.Totals() {

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sequenceStacks caches the interned call stacks and frames of a sequence in the timeline.
+// sequenceStacks caches a sequence's interned call stacks, frames and mappings, as converted for the timeline.
 type sequenceStacks struct {
-	interned *pfwire.Interned // the interned data with the ids
+	interned *pfwire.Interned // the interned data that defines the ids
 	stacks   map[uint64]timeline.CallstackID
 	frames   map[uint64]timeline.FrameID
 	mappings map[uint64]mappedFile
@@ -23,7 +23,7 @@ type sequenceStacks struct {
 	iids     []uint64           // scratch
 }
 
-// sequenceStacks returns the cache of the current sequence, emptied when the sequence restarts.
+// sequenceStacks returns the cache of the current sequence, which is new after a restart of the sequence.
 func (r *reader) sequenceStacks() *sequenceStacks {
 	s := r.seqInfo.stacks
 	if s == nil || s.interned != r.seq.Interned {
@@ -84,7 +84,7 @@ func (r *reader) makeCallstack(outermostFirst []timeline.FrameID) timeline.Calls
 	return r.b.Callstack(outermostFirst)
 }
 
-// frame returns an interned frame. Its file is the source path or the mapped binary.
+// frame returns an interned frame. Its file is the source path or, if unknown, the mapped binary.
 func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if id, ok := s.frames[iid]; ok {
 		return id
@@ -132,13 +132,13 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 type mappedFile struct {
 	path         string
 	buildID      string // hexadecimal digits
-	hasAddresses bool   // identifies a build of a binary or a range of memory
+	hasAddresses bool   // it identifies the build of a binary, or a memory range
 }
 
-// maxMappingPath limits the path of a mapping, which may consist of many long interned texts.
+// maxMappingPath limits the path of a mapping, which can consist of many long interned texts.
 const maxMappingPath = 64 << 10
 
-// mapping returns an interned mapping. The parts of its path are interned.
+// mapping returns an interned mapping. The parts of its path are interned too.
 func (r *reader) mapping(s *sequenceStacks, iid uint64) (f mappedFile) {
 	msg, ok := r.interned(message.InternedMappings, iid)
 	if !ok {
@@ -211,7 +211,6 @@ type sample struct {
 	idle     bool
 }
 
-// addSample adds a sample.
 func (r *reader) addSample(s *sample) error {
 	r.out = timeline.Event{
 		Kind: timeline.Sample, Track: r.thread(r.process(s.pid), s.tid),
@@ -222,7 +221,7 @@ func (r *reader) addSample(s *sample) error {
 	return r.b.Add(&r.out)
 }
 
-// sampleOffset returns the offset of a sample: of the current packet, or -1 in weft's traces, as for samples of
+// sampleOffset returns the offset of a sample: the current packet's, or -1 in weft's traces, as for samples from
 // profiles.
 func (r *reader) sampleOffset() int64 {
 	if r.seqInfo.byWeft {
@@ -314,7 +313,7 @@ type sampleDefaults struct {
 	description timeline.SampleDescription
 }
 
-// isOf reports whether the defaults come from a message of the sequence.
+// isOf reports whether the defaults were decoded from msg.
 func (d *sampleDefaults) isOf(msg []byte) bool {
 	return len(d.encoded) == len(msg) && (len(msg) == 0 || &d.encoded[0] == &msg[0])
 }
@@ -339,7 +338,7 @@ func (r *reader) sampleDefaults() *timeline.SampleDescription {
 	return &d.description
 }
 
-// sampleCounter reads a CounterDescriptor of samples.
+// sampleCounter reads the CounterDescriptor of samples.
 func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 	var c message.SampleCounter
 	if err := c.Parse(msg); err != nil {
@@ -352,8 +351,9 @@ func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 	}
 }
 
-// describeSample compares a sample with the first one, which describes all. It returns the name of the counter if that
-// differs; another source or unit cannot be represented. A sample that only counts itself fits samples of any unit.
+// describeSample compares the description of a sample with the first one, which applies to all. It returns the counter
+// name if that differs; a different source or unit cannot be represented. A sample that only counts itself fits any
+// unit.
 func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) {
 	counts := d.Counter == "samples" && d.Unit == schema.StackSample_UnitCount && d.UnitName == ""
 	if r.samples == nil {
@@ -378,7 +378,7 @@ func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) 
 	return []byte(cmp.Or(d.Counter, "samples"))
 }
 
-// perfSample converts a PerfSample of linux.perf.
+// perfSample converts a PerfSample from linux.perf.
 func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) error {
 	var s message.PerfSample
 	if err := s.Parse(msg); err != nil {

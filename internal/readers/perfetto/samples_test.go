@@ -25,7 +25,7 @@ func TestSamplesComeBack(t *testing.T) {
 		lineOnly := b.PushFrame(minified, b.Frame(timeline.Frame{File: "b.js", Line: 2}))
 		nowhere := b.PushFrame(0, b.Frame(timeline.Frame{Function: "(program)"}))
 		unknownLine := b.PushFrame(0, b.Frame(timeline.Frame{Function: "g", File: "c.js", Column: 3}))
-		// Text that only looks like weft's position stays.
+		// Text that only looks like weft's position is kept.
 		port := b.PushFrame(0, b.Frame(timeline.Frame{Function: "h", File: "http://localhost:80", Line: 80}))
 		zero := b.PushFrame(0, b.Frame(timeline.Frame{Function: "h", File: "d.js:5:07", Line: 5}))
 		for i, s := range []timeline.Event{

@@ -35,7 +35,7 @@ const (
 	kindSint64   fieldKind = 18
 )
 
-// describedTypes contains the typed fields of events that the trace describes.
+// describedTypes contains the typed event fields that the trace describes, and their types.
 type describedTypes struct {
 	extensions describedType
 	messages   map[string]*describedType // by full name with a leading dot
@@ -54,7 +54,7 @@ type field struct {
 	name     string
 	kind     fieldKind
 	repeated bool
-	typeName string // of messages and enums
+	typeName string // for messages and enums
 	inline   *describedType
 }
 
@@ -105,7 +105,7 @@ func fieldMap(fields ...*field) map[int]*field {
 	return m
 }
 
-// firstExtension and lastExtension are the range of numbers of TrackEvent's extensions.
+// firstExtension and lastExtension delimit the field numbers of TrackEvent's extensions.
 const (
 	firstExtension = 1000
 	lastExtension  = 9999
@@ -153,14 +153,14 @@ func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *describedType, msg
 	r.encodeOccurrences(args, base, depth)
 }
 
-// Perfetto's own types that extensions use. Descriptors in traces do not describe them.
+// Perfetto's own types that extensions use. The descriptors in traces lack them.
 const (
 	typeDebugAnnotation = ".perfetto.protos.DebugAnnotation"
 	typeSourceLocation  = ".perfetto.protos.SourceLocation"
 )
 
 // encodeOccurrences encodes the fields on the stack from base on and removes them. All occurrences of a repeated field
-// form an array. Debug annotations have names of their own, which Perfetto also uses.
+// form an array. Debug annotations keep their own names, as in Perfetto.
 func (r *reader) encodeOccurrences(args *timeline.ArgsEncoder, base, depth int) {
 	end := len(r.occurs)
 	sortOccurrences(r.occurs[base:end])
@@ -197,7 +197,7 @@ func (r *reader) encodeOccurrences(args *timeline.ArgsEncoder, base, depth int) 
 	r.occurs = r.occurs[:base]
 }
 
-// encodePacked encodes one occurrence of a repeated field, which may be packed.
+// encodePacked encodes one occurrence of a repeated field, which can be packed.
 func (r *reader) encodePacked(args *timeline.ArgsEncoder, o occurrence, depth int) {
 	want := wireType(o.field.kind)
 	if o.typ != wire.Len || want == wire.Len {
@@ -282,7 +282,7 @@ func (r *reader) encodeSubmessage(args *timeline.ArgsEncoder, o occurrence, dept
 	r.encodeMessage(args, m, o.bytes, depth+1)
 }
 
-// wireType returns the wire type of a type.
+// wireType returns the wire type of a field type, or -1 for groups.
 func wireType(kind fieldKind) int {
 	switch kind {
 	case kindDouble, kindFixed64, kindSfixed64:

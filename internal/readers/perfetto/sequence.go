@@ -7,12 +7,12 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// sequence is the reader's state of a packet sequence, in addition to pfwire's.
+// sequence is the reader's state for a packet sequence, in addition to pfwire's.
 type sequence struct {
-	byWeft    bool // has the attribute pfwire.AttributeVersion
+	byWeft    bool // it has the attribute pfwire.AttributeVersion
 	appended  bool // weft appended it to the trace
 	folded    pfwire.Folded
-	shown     int64 // the packet of the slice that shows the folded calls, -1 after the first call
+	shown     int64 // number of the packet with the slice that shows the folded calls; -1 after the first call
 	stacks    *sequenceStacks
 	sampledAs *sampleDefaults
 }
@@ -30,8 +30,8 @@ func (r *reader) setSequence(seq *pfwire.Sequence) {
 	r.seq, r.seqInfo = seq, info
 }
 
-// isShown reports whether the track event of a packet, on a sequence of weft, is a slice that shows the following calls
-// of a recursion to viewers. It counts a wrong number of calls.
+// isShown reports whether the track event of the current packet, on a sequence by weft, is a slice that shows the
+// following calls of a recursion to viewers. It counts recursions with a wrong number of calls.
 func (r *reader) isShown() bool {
 	info, f := r.seqInfo, r.fields
 	if !info.folded.Follow(f) {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The start of tracing is kept as an event of the tracing service, on the clock of the trace.
+// The start of tracing is kept as an event from the tracing service, on the clock of the trace.
 func TestStartedIsKept(t *testing.T) {
 	const snapshot = `packet { clock_snapshot { clocks { clock_id: 6 timestamp: 1000 } clocks { clock_id: 3 timestamp: 400 } primary_trace_clock: BUILTIN_CLOCK_MONOTONIC } }`
 	for name, c := range map[string]struct {

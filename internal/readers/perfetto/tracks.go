@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// trackKind is the kind of a track in its descriptor.
+// trackKind is the kind of a track according to its descriptor.
 type trackKind uint8
 
 const (
@@ -28,19 +28,19 @@ const (
 	namedTrack
 )
 
-// track describes one track uuid.
+// track is the track of one uuid.
 type track struct {
 	id         timeline.TrackID
 	kind       trackKind
-	parent     uint64           // uuid; 0 for processes and threads
-	process    timeline.TrackID // of a process or a thread
+	parent     uint64           // uuid of the parent; 0 for processes and threads
+	process    timeline.TrackID // set for processes and threads
 	represents timeline.TrackID // the process or thread with the uuid; differs from id if it has an earlier uuid
 
-	multiplier  int64 // counters
+	multiplier  int64 // counters only
 	incremental bool
 	threadTime  bool
 
-	clock uint64 // uuid of the counter of the thread's CPU time, if any
+	clock uint64 // uuid of the thread's CPU time counter, if any
 
 	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; these
 	// are read as if it did not exist, with place as their place.
@@ -51,8 +51,8 @@ type track struct {
 	stateOpen bool // state tracks: a state is open
 }
 
-// tracks contains the tracks by uuid. Descriptors may come anywhere in the file, even after the events of their track
-// and after the descriptors of their children: until then a uuid has an undeclared track of the Builder.
+// tracks contains the tracks by uuid. A descriptor may come anywhere in the file, even after the events on its track
+// and the descriptors of its children; until then, the uuid has an undeclared track of the Builder.
 type tracks struct {
 	byUUID map[uint64]*track
 	latest [1 << 6]struct { // cache, by the last bits of the uuid
@@ -133,7 +133,7 @@ func (ts *tracks) loops(uuid, parent uint64) bool {
 	return true
 }
 
-// process returns the process of a track, or 0 if it has none or it is unknown.
+// process returns the process of a track, or 0 if it has no process or is unknown.
 func (ts *tracks) process(uuid uint64) timeline.TrackID {
 	for range maxTrackDepth {
 		t := ts.byUUID[uuid]
@@ -151,7 +151,8 @@ func (ts *tracks) process(uuid uint64) timeline.TrackID {
 // defaultTrack is Perfetto's name for the track of events without one.
 const defaultTrack = "Default Track"
 
-// eventUUID returns the track uuid of the current event, or the default of the sequence; false without either.
+// eventUUID returns the track uuid of the current event or, if it has none, the default of the sequence. It returns
+// false if there is neither.
 func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	if r.ev.HasTrackUUID {
 		return r.ev.TrackUUID, true
@@ -204,7 +205,7 @@ func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool)
 	return r.process(int64(pid)), tid, true
 }
 
-// process returns the process with a pid in the packets.
+// process returns the process for a pid used in packets.
 func (r *reader) process(pid int64) timeline.TrackID {
 	if id, ok := r.tracks.assignedPIDs[pid]; ok {
 		return id
@@ -212,7 +213,7 @@ func (r *reader) process(pid int64) timeline.TrackID {
 	return r.b.Process(timeline.ProcessKey{Num: pid})
 }
 
-// thread returns the thread of a process with a tid in the packets.
+// thread returns the thread of a process for a tid used in packets.
 func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
 	if id, ok := r.tracks.assignedTIDs[assignedTID{process, tid}]; ok {
 		return id
@@ -220,7 +221,7 @@ func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
 	return r.b.Thread(process, timeline.ThreadKey{Num: tid})
 }
 
-// overridesThread reports whether a legacy event names another thread than its sequence's.
+// overridesThread reports whether a legacy event names its own thread instead of its sequence's.
 func (e *trackEvent) overridesThread() bool {
 	return e.HasLegacy && (e.Legacy.HasPID || e.Legacy.HasTID)
 }
@@ -304,24 +305,24 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
 
-// nameProcess names a process.
+// nameProcess names a process, and marks it as the main process if its name is one that Chrome uses for these.
 func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetProcessName(process, strength, name)
 	producers.FindMain(r.b, process, name, nil)
 }
 
-// nameThread names a thread of a process.
+// nameThread names a thread, and marks its process as the main process if the name is one that Chrome uses there.
 func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetThreadName(thread, strength, name)
 	producers.FindMain(r.b, process, nil, name)
 }
 
-// furtherTrack is the name of the track for events of the second uuid of a process or thread.
+// furtherTrack is the default name of the track for events with a second uuid of a process or thread.
 const furtherTrack = "Reused id"
 
 // declareOnce declares a process or a thread and reports whether the uuid is its first one. Chrome repeats its
-// descriptors every half second. Giving a uuid to a second track is an error of the producer; as in Perfetto, the first
-// one counts.
+// descriptors every half second. A uuid that is given to a second track is a producer error; as in Perfetto, the first
+// track counts.
 //
 // A second uuid means that the system reused the id of an ended thread or process (perfetto.md 5). Begin and end events
 // pair by uuid, so the second one gets a separate track.
@@ -360,8 +361,8 @@ func (r *reader) known(uuid uint64) bool {
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the parent of a descriptor's track and its uuid; 0 for an invalid parent. between is the track
-// that weft's writer inserted between the two, or nil.
+// parentTrack returns the parent of a descriptor's track, and the parent uuid in the descriptor; 0 if that is invalid.
+// between is the track that weft's writer inserted between the two, or nil.
 func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, between *track) {
 	uuid = d.ParentUUID()
 	if uuid != 0 && r.tracks.loops(d.UUID(), uuid) {
@@ -376,7 +377,7 @@ func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackI
 		return up.id, uuid, nil
 	}
 	above := up
-	for above.transparent { // ends, because loops rejects cycles
+	for above.transparent { // terminates, because loops rejects cycles
 		above = r.tracks.get(r.b, above.parent)
 	}
 	return above.id, uuid, up
@@ -431,10 +432,10 @@ type mark struct {
 	role    timeline.Role
 	subject []byte
 	lane    uint32
-	input   *inputID        // of a process or thread with an assigned id
-	facts   []timeline.Fact // of a thread
+	input   *inputID        // set for a process or thread with an assigned id
+	facts   []timeline.Fact // facts about a thread
 
-	idSpace    []byte // of a process, or another track below the root
+	idSpace    []byte // set for a process, or another track below the root
 	recorded   int64  // the pid of a process in its recording
 	renumbered bool   // its pid differs from recorded
 	moved      timeline.Nanos
@@ -447,7 +448,7 @@ type inputID struct {
 	name []byte
 }
 
-// readMark returns weft's mark on a track. A damaged mark counts as missing.
+// readMark returns weft's mark on a track. It counts a damaged mark and ignores it.
 func (r *reader) readMark(d *message.TrackDescriptor) mark {
 	if !d.HasMark() {
 		return mark{}
@@ -461,7 +462,7 @@ func (r *reader) readMark(d *message.TrackDescriptor) mark {
 	return m
 }
 
-// parseMark parses a mark; false for marks that weft would not write.
+// parseMark parses a mark. It returns false for marks that weft would not write.
 func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	var w message.TrackMark
 	if w.Parse(d.Mark()) != nil || w.Mistyped() != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
@@ -501,7 +502,7 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 // isIDSpace reports whether a text is a valid name of an id space.
 func isIDSpace(name []byte) bool { return len(name) <= readers.MaxAttribute && utf8.Valid(name) }
 
-// parseFact parses a fact about a thread; false for facts that weft would not write.
+// parseFact parses a fact about a thread. It returns false for facts that weft would not write.
 func parseFact(msg []byte) (f timeline.Fact, ok bool) {
 	var w message.Fact
 	if w.Parse(msg) != nil || w.Mistyped() != nil || !timeline.IsFactKind(w.Kind()) || int64(w.Samples()) < 1 || w.StartNS() > w.EndNS() || w.EndNS() > math.MaxInt64 {
@@ -525,7 +526,7 @@ func parseFact(msg []byte) (f timeline.Fact, ok bool) {
 	return f, true
 }
 
-// parseInputID parses a WeftInputID; nil for missing ids and ids that weft would not write.
+// parseInputID parses a WeftInputID. It returns nil for missing ids and ids that weft would not write.
 func parseInputID(msg []byte) *inputID {
 	var w message.InputID
 	if w.Parse(msg) != nil || w.Mistyped() != nil {
@@ -563,8 +564,8 @@ func (r *reader) describeCounter(d *message.TrackDescriptor) {
 	}
 }
 
-// Names come from several sources. Names of threads in track descriptors and names of processes in the process tree
-// take precedence (perfetto.md 5); the Builder uses the name with the highest time.
+// Names come from several sources; the Builder uses the one with the highest time. Thread names in track descriptors
+// and process names in the process tree take precedence (perfetto.md 5).
 const (
 	weakName   timeline.Nanos = 0
 	strongName timeline.Nanos = 1
@@ -577,8 +578,8 @@ func (r *reader) threadDescriptor(msg []byte) {
 	}
 }
 
-// parseThread reads a ThreadDescriptor, which also sets the thread of the sequence. input comes from the mark of its
-// track.
+// parseThread reads a ThreadDescriptor, which also sets the thread of the sequence. input comes from the mark on the
+// thread's track; it may be nil.
 func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeline.TrackID, name []byte, ok bool) {
 	var d message.ThreadDescriptor
 	if err := d.Parse(msg); err != nil {
@@ -602,7 +603,7 @@ func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeli
 	return r.thread(process, d.TID()), process, r.validText(name), true
 }
 
-// processDescriptor reads a ProcessDescriptor. input comes from the mark of its track.
+// processDescriptor reads a ProcessDescriptor. input comes from the mark on the process's track; it may be nil.
 func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline.TrackID, ok bool) {
 	var d message.ProcessDescriptor
 	if err := d.Parse(msg); err != nil {
@@ -638,14 +639,14 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 	return process, true
 }
 
-// commandLine adds the command line of a process as an attribute of the trace.
+// commandLine adds the command line of a process as a trace attribute.
 func (r *reader) commandLine(pid int32, command [][]byte) {
 	if len(command) > 1 {
 		r.setAttribute(fmt.Appendf(nil, "process.%d.cmdline", pid), bytes.Join(command, []byte(" ")))
 	}
 }
 
-// processTree reads the system's names in a process_tree packet.
+// processTree reads the system's names of processes and threads from a process_tree packet.
 func (r *reader) processTree(msg []byte) {
 	t := message.NewProcessTree(msg)
 	err := error(nil)

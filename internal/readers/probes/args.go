@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// argument is an argument of a record, read as declared.
+// argument is an argument of a record, read according to its declaration.
 type argument struct {
 	param *parameter
 	kind  argumentKind
@@ -33,7 +33,7 @@ const (
 // isNumber reports whether the argument has a numeric value.
 func (a *argument) isNumber() bool { return a.kind != argText }
 
-// equals reports whether two arguments have the same value, in whatever notation.
+// equals reports whether two arguments have the same value, whatever their notation.
 func (a *argument) equals(b *argument) bool {
 	if a.isNumber() || b.isNumber() {
 		return a.isNumber() && b.isNumber() && a.value == b.value
@@ -82,10 +82,10 @@ func (a *argument) encode(enc *timeline.ArgsEncoder) {
 type arguments struct {
 	list      []argument
 	truncated uint64 // number of possibly truncated texts
-	buf       []byte // of decoded texts
+	buf       []byte // decoded texts
 }
 
-// find returns the argument with a name, or nil.
+// find returns the argument with the given name, or nil.
 func (a *arguments) find(name string) *argument {
 	for i := range a.list {
 		if a.list[i].param.name == name {
@@ -102,10 +102,9 @@ type argReader struct {
 	undeclared  []*parameter
 }
 
-// maxArgs limits the arguments of a record: the last one contains all remaining fields.
+// maxArgs limits the number of arguments of a record; the last one contains all remaining fields.
 const maxArgs = 256
 
-// read reads the arguments of a record.
 func (p *argReader) read(to *arguments, form form, payload []byte, d *declaration) {
 	to.list, to.buf, to.truncated = to.list[:0], to.buf[:0], 0
 	switch form {
@@ -154,7 +153,7 @@ func (p *argReader) readTuple(to *arguments, rest []byte, d *declaration) {
 	}
 }
 
-// param returns the declaration of an argument, or one with only a name.
+// param returns the declaration of an argument; for an undeclared one, it returns a declaration with only a name.
 func (p *argReader) param(d *declaration, i int) *parameter {
 	if d != nil && i < len(d.params) {
 		return &d.params[i]
@@ -204,7 +203,7 @@ func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (
 	return true
 }
 
-// number reads a decimal or hexadecimal number with or without sign, modulo 2^64.
+// number reads a decimal or hexadecimal number with an optional minus sign, modulo 2^64.
 func number(field []byte) (v uint64, hex, ok bool) {
 	digits, negative := bytes.CutPrefix(field, []byte("-"))
 	base := 10
@@ -222,7 +221,7 @@ func number(field []byte) (v uint64, hex, ok bool) {
 }
 
 // isUndeclaredNumber reports whether a number has a notation accepted for undeclared arguments: decimal without leading
-// zeros, or hexadecimal without sign.
+// zeros, or hexadecimal without a sign.
 func isUndeclaredNumber(field []byte, hex bool) bool {
 	if hex {
 		return field[0] != '-'
@@ -277,7 +276,7 @@ var simpleEscapes = [256]byte{
 	'n': '\n', 't': '\t', 'r': '\r', 'a': '\a', 'b': '\b', 'f': '\f', 'v': '\v', '\\': '\\', '"': '"', '\'': '\'', '?': '?',
 }
 
-// escape reads a C escape and returns its byte and length. Any other backslash is a literal one.
+// escape reads a C escape and returns its byte and length. Any other backslash is literal.
 func escape(text []byte) (c byte, n int) {
 	if len(text) < 2 {
 		return '\\', 1
@@ -308,13 +307,13 @@ func (p *argReader) validName(n name) string {
 	return string(a.text)
 }
 
-// argIDs are the ids of an argument's name, plain and after "end.".
+// argIDs are the ids of an argument's name, without and with the prefix "end.".
 type argIDs struct{ plain, end timeline.KeyID }
 
-// endPrefix is the prefix of arguments of the end.
+// endPrefix is the prefix of the names of an end's arguments.
 const endPrefix = "end."
 
-// setKey names the next value of the arguments.
+// setKey names the next value; ofEnd adds endPrefix.
 func (p *parameter) setKey(enc *timeline.ArgsEncoder, ofEnd bool) {
 	id, prefix := &p.ids.plain, ""
 	if ofEnd {

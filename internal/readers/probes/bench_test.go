@@ -27,7 +27,7 @@ func layoutLines(n int, tuples bool) []byte {
 	}
 	b.WriteString(header)
 	for i := range n {
-		depth := []int{0, 1, 2, 3, 3, 2, 1, 0}[i/4%8] // of starts, then of ends
+		depth := []int{0, 1, 2, 3, 3, 2, 1, 0}[i/4%8] // depth of starts, then of ends
 		side, of := "start", "enter"
 		if i/4%8 >= 4 {
 			side, of = "end", "exit"

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/readertest"
 )
 
-// suite is the cases, read through windows of all sizes and sorted on disk.
+// suite runs the cases, with windows of several sizes and with sorting on disk.
 var suite = func() readertest.Suite[readers.Options] {
 	s := readertest.Spooled(Read)
 	s.Lines = true

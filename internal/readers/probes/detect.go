@@ -6,11 +6,11 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// detectWithin is the part of an input that Detect reads.
+// detectWithin is the number of bytes of an input that Detect examines.
 const detectWithin = 64 << 10
 
-// Detect reports whether an input that starts with head contains probe lines: whether its first 64 KiB contain a line,
-// or text of a line of bpftrace's JSON output, that is "#probelines 1" or a record.
+// Detect reports whether an input that starts with head contains probe lines: whether its first 64 KiB contain
+// "#probelines 1" or a record, as a line or in the text of a line of bpftrace's JSON output.
 func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head[:min(len(head), detectWithin)], []byte("\xEF\xBB\xBF"))
 	if !isText(head[:min(len(head), 256)]) {
@@ -26,8 +26,8 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// isText reports whether the start of an input has no bytes of binary files, such as Perfetto traces, whose first byte
-// may be a line feed.
+// isText reports whether the start of an input contains no bytes that mark binary files, such as Perfetto traces, whose
+// first byte can be a line feed.
 func isText(head []byte) bool {
 	for _, c := range head {
 		if c < '\a' || c > '\r' && c < ' ' && c != '\x1b' {
@@ -37,7 +37,7 @@ func isText(head []byte) bool {
 	return true
 }
 
-// isProbeLine reports whether a line is a record or the first line of a file of them, possibly after columns of DTrace.
+// isProbeLine reports whether a line is a record or "#probelines 1", possibly after DTrace's columns.
 func isProbeLine(line []byte) bool {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) > 0 && (line[0] == ' ' || isDigit(line[0])) {
@@ -52,7 +52,7 @@ func isVersion(line []byte) bool {
 	return string(keyword) == "#probelines" && string(version) == "1"
 }
 
-// isProbeJSON reports whether a line of JSON contains a record, or the first line of a file of them.
+// isProbeJSON reports whether a line of JSON contains a record or "#probelines 1".
 func isProbeJSON(line []byte) bool {
 	var s, elements jsonscan.Scanner
 	s.Reset(line)

@@ -20,13 +20,13 @@ type emitter struct {
 	keep   timeline.ArgFilter
 	offset timeline.Nanos
 
-	losses timeline.TrackID // 0: no losses so far
+	losses timeline.TrackID // track of the losses; 0: none so far
 	event  timeline.Event
 	name   []byte // scratch
 	lost   parameter
 }
 
-// nameThreads creates the tracks of all threads, in the order of their numbers, and names them and their processes
+// nameThreads creates the tracks of all threads, in order of their numbers, and names them and their processes
 // (D6).
 func (p *pairer) nameThreads() {
 	p.threads = make([]thread, len(p.threadList))
@@ -182,7 +182,7 @@ func (e *emitter) orBase(pr *probe) []byte {
 	return e.name
 }
 
-// functionArg returns the function of a call: the argument with that name or, without declaration, the third.
+// functionArg returns the argument that names the called function: "function" or, without a declaration, the third.
 func functionArg(args *arguments) *argument {
 	if a := args.find("function"); a != nil {
 		return a
@@ -213,7 +213,7 @@ func (e *emitter) loss(r *record, n uint64) error {
 	return e.add(r.ts, r.event, r.offset, e.losses, []byte(lossName), "", enc.Args())
 }
 
-// add adds the event, whose kind and length are set.
+// add adds e.event, whose kind and duration are already set.
 func (e *emitter) add(
 	ts timeline.Nanos, event uint32, offset int64, track timeline.TrackID, name []byte, category string, args timeline.Args,
 ) error {

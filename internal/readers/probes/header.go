@@ -14,8 +14,8 @@ import (
 // Attributes of a trace converted from probe lines, set from the headers.
 const (
 	AttributeClock    = "probes.clock"        // monotonic, boottime, realtime, tai or other
-	AttributeEpoch    = "probes.epoch_ns"     // Unix time at 0 of the clock
-	AttributeSync     = "probes.sync_ns"      // a time of the clock
+	AttributeEpoch    = "probes.epoch_ns"     // Unix time when the clock was 0
+	AttributeSync     = "probes.sync_ns"      // a time on the clock
 	AttributeSyncUnix = "probes.sync_unix_ns" // Unix time at AttributeSync
 	AttributeEnd      = "probes.end_ns"       // end of the recording, on the clock
 )
@@ -24,11 +24,11 @@ const (
 type header struct {
 	clock   string
 	epoch   *int64
-	sync    *[2]int64 // a time of the clock, and Unix time at that moment
+	sync    *[2]int64 // a time on the clock, and the Unix time at that moment
 	end     *int64
 	raw     bool  // texts are not escaped
 	textSet bool  // a header sets raw
-	strlen  int64 // the limit of texts; 0: unknown
+	strlen  int64 // the maximum length of texts; 0: unknown
 
 	threads      map[[2]int64]name // by process and thread
 	processes    map[int64]name
@@ -39,13 +39,13 @@ type header struct {
 // name is the unconverted name of a thread or process.
 type name struct {
 	text      string
-	unescaped bool // regardless of the header
+	unescaped bool // regardless of the headers
 }
 
-// Limits of headers, whatever the size of the file.
+// Limits for all headers of a file, whatever its size.
 const (
 	maxHeaderSize  = 16 << 20 // bytes of names and declarations
-	headerItemSize = 100      // overhead of one, without its text
+	headerItemSize = 100      // overhead of each, besides its text
 	maxName        = 4096     // bytes of the name of a thread or process
 )
 
@@ -58,7 +58,7 @@ func (h *header) reserve(n int) bool {
 	return true
 }
 
-// headerLine reads a line that starts with #. The texts of a tuple are unescaped.
+// headerLine reads a line that starts with #. unescaped means that its texts are not escaped, as in tuples.
 func (r *reader) headerLine(text []byte, unescaped bool) {
 	keyword, rest := nextField(text)
 	h := &r.header
@@ -112,7 +112,7 @@ func parseNumber(field []byte) (int64, bool) {
 	return v, err == nil
 }
 
-// setNumber sets a number unless it is set.
+// setNumber sets a number unless it is already set; false if the text is not a number.
 func setNumber(to **int64, rest []byte) bool {
 	field, _ := nextField(rest)
 	v, ok := parseNumber(field)
@@ -241,12 +241,12 @@ func (h *header) describe(b *timeline.Builder, offset timeline.Nanos) {
 	if h.end != nil {
 		b.SetIntAttribute(AttributeEnd, *h.end)
 	}
-	if offset == 0 { // with an offset, the times are on no clock
+	if offset == 0 { // times with an offset belong to no clock
 		b.SetClocks(h.clocks())
 	}
 }
 
-// declaration is a #probe line: the arguments of a probe.
+// declaration is a #probe line, which declares the arguments of a probe.
 type declaration struct {
 	params []parameter
 	key    []int  // indexes of params that must agree in a pair
@@ -258,7 +258,7 @@ type declaration struct {
 type parameter struct {
 	name   string
 	typ    paramType
-	labels [][]byte // of an enum
+	labels [][]byte // labels of an enum
 
 	ids argIDs
 }
@@ -283,7 +283,7 @@ const (
 )
 
 // declare reads #probe PROVIDER:NAME ARG:TYPE … [key=ARG,…] [name=ARG] [track=NAME]. It returns false if a part is
-// invalid, and uses the others.
+// invalid, but uses the other parts.
 func (r *reader) declare(rest []byte) bool {
 	words := strings.Fields(validText(string(rest)))
 	if len(words) == 0 || !strings.Contains(words[0], ":") {
@@ -324,7 +324,7 @@ func (r *reader) declare(rest []byte) bool {
 	return ok
 }
 
-// param reads ARG:TYPE; false if it is invalid, but the argument keeps its index.
+// param reads ARG:TYPE. It returns false if that is invalid; the argument still has an index.
 func (d *declaration) param(word string) bool {
 	name, typ, ok := strings.Cut(word, ":")
 	p := parameter{name: name}
@@ -343,8 +343,8 @@ func (d *declaration) param(word string) bool {
 	return ok
 }
 
-// isName reports whether the next argument may have a name: one that is unique, and not the name of an undeclared
-// argument at another index or of an argument that weft adds.
+// isName reports whether the next argument can have the given name: it must be unique, and must not be the name of an
+// undeclared argument at another index or of an argument that weft adds.
 func (d *declaration) isName(name string) bool {
 	if name == "" || d.index(name) >= 0 || strings.HasPrefix(name, "weft.") || strings.HasPrefix(name, endPrefix) {
 		return false
@@ -353,7 +353,7 @@ func (d *declaration) isName(name string) bool {
 	return !isArg || !isNumber(number) || name == undeclaredName(len(d.params))
 }
 
-// index returns the index of an argument by name, or -1.
+// index returns the index of the argument with the given name, or -1.
 func (d *declaration) index(name string) int {
 	return slices.IndexFunc(d.params, func(p parameter) bool { return p.name == name })
 }
@@ -366,7 +366,7 @@ func (d *declaration) isLoose() bool {
 	return d != nil && len(d.params) > 0 && d.params[len(d.params)-1].typ == typeStr
 }
 
-// truncatedAt returns the length in bytes from which texts may be truncated by the tracer.
+// truncatedAt returns the length in bytes from which the tracer may have truncated texts.
 func (h *header) truncatedAt() int {
 	if h.strlen == 0 {
 		return math.MaxInt

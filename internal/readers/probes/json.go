@@ -12,7 +12,7 @@ import (
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
-// ["P1", …]}. truncated is set if the input ends in it.
+// ["P1", …]}. truncated is set if the input ends inside the line.
 func (r *reader) jsonLine(text []byte, truncated bool) error {
 	text = r.fixJSON(text)
 	s := &r.json
@@ -68,11 +68,11 @@ func (r *reader) countNotes(n *jsonscan.Notes) {
 	jsondoc.CountNotes(r.log, n, r.position())
 }
 
-// escapedByte precedes two more digits where bpftrace writes a byte from 80 to ff in its JSON.
+// escapedByte precedes the two hexadecimal digits of a byte from 80 to ff in bpftrace's JSON.
 var escapedByte = []byte(`\uffffff`)
 
-// fixJSON decodes bytes that bpftrace escapes in its own way, and writes those that are not UTF-8 as \xHH, because
-// package jsonscan would replace them by U+FFFD.
+// fixJSON decodes bytes that bpftrace escapes in its own way, and writes invalid UTF-8 bytes as \xHH, because package
+// jsonscan would replace them with U+FFFD.
 func (r *reader) fixJSON(text []byte) []byte {
 	if bytes.Contains(text, escapedByte) {
 		r.fixed = appendUnescaped(r.fixed[:0], text)
@@ -85,7 +85,7 @@ func (r *reader) fixJSON(text []byte) []byte {
 	return r.valid
 }
 
-// appendUnescaped appends a JSON text and decodes bytes that bpftrace escaped.
+// appendUnescaped appends a JSON text and decodes the bytes that bpftrace escaped.
 func appendUnescaped(to, text []byte) []byte {
 	for len(text) > 0 {
 		i := bytes.IndexByte(text, '\\')
@@ -157,7 +157,7 @@ func (r *reader) lostEvents(data, count, text []byte) error {
 	return r.lost(uint64(events), "lost_events")
 }
 
-// value reads a tuple: a record or a header. Its strings are unescaped.
+// value reads a tuple: a record or a header. Its strings are not escaped.
 func (r *reader) value(data, text []byte) error {
 	s := &r.tuple
 	s.ResetAt(data, r.at)

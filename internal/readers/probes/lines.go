@@ -16,10 +16,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLine limits a line; only the start of a longer one is read.
+// maxLine limits the length of a line; only the start of a longer one is read.
 const maxLine = 1 << 20
 
-// lines reads all lines.
 func (r *reader) lines(src io.Reader) error {
 	in := bufio.NewReaderSize(src, maxLine+len("\n"))
 	for next := int64(0); ; {
@@ -54,7 +53,7 @@ func (r *reader) lines(src io.Reader) error {
 	}
 }
 
-// lineTooLong counts a line of more than maxLine.
+// lineTooLong counts a line longer than maxLine.
 func (r *reader) lineTooLong(text []byte) {
 	kind := problem.UnknownLine
 	switch {
@@ -166,7 +165,7 @@ func afterColumns(text []byte) []byte {
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
 // record reads a record: P1, time, process, thread, processor, probe and arguments, separated by tabs. The arguments
-// are read when all declarations are known.
+// are read later, when all declarations are known.
 func (r *reader) record(text []byte) error {
 	rest := text[2:]
 	var numbers [4]int64
@@ -207,7 +206,7 @@ func (r *reader) badLine(detail string) error {
 	return nil
 }
 
-// decimal reads the digits at the start of text and returns their number; 0 if there are none or the value is too
+// decimal reads the digits at the start of text; n is the number of digits, or 0 if there are none or the value is too
 // large.
 func decimal(text []byte) (v int64, n int) {
 	for n < len(text) && isDigit(text[n]) {
@@ -247,14 +246,14 @@ func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) e
 	return r.store(&rec, payload)
 }
 
-// countEvent assigns the number of a record.
+// countEvent counts a record, which determines the number of the next one.
 func (r *reader) countEvent() {
 	if r.events < math.MaxUint32-1 {
 		r.events++
 	}
 }
 
-// thread returns the number of the thread of a record.
+// thread returns the number of a record's thread.
 func (r *reader) thread(numbers [4]int64) uint32 {
 	key := threadKey{pid: numbers[1], tid: numbers[2]}
 	if key == (threadKey{}) {
@@ -273,7 +272,7 @@ func (r *reader) thread(numbers [4]int64) uint32 {
 	return i
 }
 
-// probe returns the number of the probe in a field; false if there are too many probes.
+// probe returns the number of the probe with the given name; false if there are too many probes.
 func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 	known, ok := r.byText[string(name)]
 	if ok && (!known.numbered || known.pid == pid) {
@@ -299,7 +298,7 @@ func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 	return id, true
 }
 
-// maxWrittenName limits the cached texts of probes; longer ones are normalized each time.
+// maxWrittenName limits the length of names that are cached as written; longer ones are normalized each time.
 const maxWrittenName = 256
 
 // normalProbe returns the name of a probe as DTrace shows it, without the pid after the provider; pid is -1 in
@@ -341,7 +340,7 @@ func appendValid(to, text []byte, prefix string) []byte {
 	return to
 }
 
-// maxEarlyLosses limits the losses before the first record that are stored separately.
+// maxEarlyLosses limits the number of losses before the first record that are stored separately.
 const maxEarlyLosses = 1 << 10
 
 // lost records events that the tracer lost, at the time of the preceding record.

@@ -37,7 +37,7 @@ func (r *reader) message(text []byte) (known bool, err error) {
 // maxMessage limits the length of lines that may be messages of a tracer.
 const maxMessage = 4096
 
-// lossIn reads "Lost 12 events" of bpftrace, and "dtrace: 3 drops on CPU 1" or "dtrace: 3 dynamic variable drops".
+// lossIn reads bpftrace's "Lost 12 events", and "dtrace: 3 drops on CPU 1" or "dtrace: 3 dynamic variable drops".
 func lossIn(words []string) (n uint64, ok bool) {
 	switch {
 	case words[0] == "Lost" && len(words) == 3 && isOneOf(words[2], "event", "events"):
@@ -52,7 +52,7 @@ func lossIn(words []string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// isNoise reports whether words are an ignorable message.
+// isNoise reports whether words form a message that can be ignored.
 func isNoise(words []string) bool {
 	last := words[len(words)-1]
 	switch words[0] {

@@ -22,14 +22,14 @@ const (
 	ends
 )
 
-// A start and an end form a pair if they share a bit.
+// Bits of probe.pairs: a start and an end can form a pair if they share a bit.
 const (
 	pairStart = 1 << iota
 	pairBegin
 	pairEntry
 )
 
-// suffixes are the suffixes of probe names in pairs.
+// suffixes lists the suffixes of the names of paired probes.
 var suffixes = []struct {
 	suffix string
 	side   side
@@ -43,7 +43,7 @@ var suffixes = []struct {
 type probe struct {
 	full, name string // with and without the provider
 	fullText   []byte // full
-	base       string // of a pair
+	base       string // name without the suffix, shared by the pair
 	category   string
 	side       side
 	pairs      uint8
@@ -52,11 +52,11 @@ type probe struct {
 	decl       *declaration
 }
 
-// pair is all probes with one provider and base.
+// pair is the set of probes with the same provider and base.
 type pair struct {
 	number int
 	track  string       // name of the track for its slices below the thread; "": on the thread
-	keyed  *declaration // with the key of the starts; nil: no key
+	keyed  *declaration // declaration with the key of the starts; nil: no key
 	mixed  bool         // starts have several names, possibly with different keys
 }
 
@@ -129,7 +129,7 @@ func (p *pairer) newPair(whole string) *pair {
 	return pr
 }
 
-// open is a start without its end.
+// open is a start whose end has not come yet.
 type open struct {
 	ts      timeline.Nanos
 	offset  int64
@@ -138,13 +138,13 @@ type open struct {
 	closed  bool // ended while others stay open
 	probe   *probe
 	payload []byte
-	key     []byte // the arguments that must agree, see appendKey; follows payload in memory
+	key     []byte // the arguments that must agree (see appendKey); follows payload in memory
 }
 
 const openSize = 120 // bytes of an open, without payload and key
 
 // stack contains the open starts of a thread, innermost last. Most ends close the last one or one near it; in a large
-// stack they are found by keys, so that the time per end is bounded.
+// stack an index finds it, so that the time per end is bounded.
 type stack struct {
 	track    timeline.TrackID
 	crossing bool // an end does not close the starts above its own
@@ -156,7 +156,7 @@ type stack struct {
 const (
 	// indexedStack is the size from which a stack has an index.
 	indexedStack = 64
-	// maxSearch limits the starts of the right pair that are compared with a partial key.
+	// maxSearch limits the number of starts of the right pair that are compared with a partial key.
 	maxSearch = 1 << 12
 )
 
@@ -175,7 +175,6 @@ func (p *pairer) push(s *stack, o open) {
 	}
 }
 
-// addToIndex adds a start to the index.
 func (p *pairer) addToIndex(s *stack, i int) {
 	o := &s.open[i]
 	for _, h := range p.hashes(o) {
@@ -243,7 +242,7 @@ func (p *pairer) remove(s *stack, i int) {
 	}
 }
 
-// find returns the index of the nearest start that an end closes, or -1.
+// find returns the index of the nearest start that the end in p.ending closes, or -1.
 func (p *pairer) find(s *stack, pr *probe) int {
 	p.keyOf = nil
 	if s.index == nil {
@@ -283,8 +282,8 @@ func (p *pairer) closes(pr *probe, o *open) bool {
 	return keysAgree(p.key, o.key)
 }
 
-// endKey sets the key of the end in p.ending, according to the declaration of its start. It reports whether the end has
-// all parts.
+// endKey sets p.key to the key of the end in p.ending, according to the declaration of its start. It reports whether
+// the end contains all parts.
 func (p *pairer) endKey(d *declaration) (whole bool) {
 	if p.keyOf != d {
 		p.keyOf = d
@@ -321,7 +320,7 @@ func appendKey(key []byte, d *declaration, args *arguments) (_ []byte, whole boo
 	return key, whole
 }
 
-// keysAgree compares the keys of an end and a start part by part. Parts missing in the end agree.
+// keysAgree compares the keys of an end and a start part by part. A part missing from the end agrees with any part.
 func keysAgree(end, start []byte) bool {
 	if bytes.Equal(end, start) {
 		return true
@@ -350,23 +349,23 @@ func keyPart(key []byte) (part, rest []byte) {
 	return key[:n], key[n:]
 }
 
-// pairer processes the records in the order of time and pairs starts with ends.
+// pairer processes the records in order of time and pairs starts with ends.
 type pairer struct {
 	*reader
 	ctx       context.Context
 	args      argReader
 	probes    []probe
 	threads   []thread
-	openBytes int64 // of open starts
+	openBytes int64 // bytes of open starts
 	budget    int64 // limit of openBytes
 	done      int   // records so far
 	seed      maphash.Seed
 
-	ending   arguments // of the current end
-	starting arguments // of a start
-	startKey []byte    // of a start
+	ending   arguments // arguments of the current end
+	starting arguments // arguments of a start
+	startKey []byte    // key of a start
 	spare    [][]byte  // buffers of closed starts
-	key      []byte    // of the current end, according to keyOf
+	key      []byte    // key of the current end, according to keyOf
 	keyOf    *declaration
 	wholeKey bool
 
@@ -377,7 +376,7 @@ type pairer struct {
 type thread struct {
 	track  timeline.TrackID
 	stack  stack
-	named  []*stack          // of pairs with separate tracks, in the order of their first records
+	named  []*stack          // stacks of pairs with separate tracks, in order of their first records
 	byName map[string]*stack // the same by track name
 }
 
@@ -396,7 +395,6 @@ func newPairer(ctx context.Context, r *reader) *pairer {
 	return p
 }
 
-// run adds all records to the timeline.
 func (p *pairer) run() error {
 	if err := p.spool.Each(p.add); err != nil {
 		return err
@@ -404,7 +402,6 @@ func (p *pairer) run() error {
 	return p.endAll()
 }
 
-// add adds one record.
 func (p *pairer) add(r *record, payload []byte) error {
 	if p.done++; p.done%(1<<14) == 0 && p.ctx.Err() != nil {
 		return p.ctx.Err()
@@ -425,7 +422,7 @@ func (p *pairer) add(r *record, payload []byte) error {
 	return p.out.instant(r, pr, th.track, &p.ending, "")
 }
 
-// countTruncated counts texts with the maximum length of the tracer.
+// countTruncated counts texts that have the tracer's maximum length.
 func (p *pairer) countTruncated(args *arguments, r *record) {
 	if args.truncated > 0 {
 		p.log.AddN(problem.TextCut, args.truncated, positionOf(r.event, r.offset), p.probes[r.probe].full)
@@ -478,7 +475,7 @@ func (p *pairer) copyData(o *open) {
 	o.payload, o.key = buf[:len(o.payload)], buf[len(o.payload):]
 }
 
-// reuse recycles the buffer of copyData.
+// reuse recycles the buffer that copyData filled.
 func (p *pairer) reuse(o *open) {
 	const most, large = 1 << 10, 1 << 12
 	if cap(o.payload)+cap(o.key) <= large && len(p.spare) < most {
@@ -517,7 +514,7 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	return nil
 }
 
-// close adds the slice of a start that ends at a time. end, which may be nil, has the arguments of its end.
+// close adds the slice of a start, which ends at the given time. end contains the arguments of its end, or is nil.
 func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *arguments, flag string) error {
 	p.args.read(&p.starting, o.form, o.payload, o.probe.decl)
 	if flag == FlagNeverEnded {
@@ -526,7 +523,7 @@ func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *
 	return p.out.slice(o, track, at, &p.starting, end, flag)
 }
 
-// endAll closes all open starts at the end.
+// endAll closes all open starts at the end of the recording.
 func (p *pairer) endAll() error {
 	for i := range p.threads {
 		th := &p.threads[i]

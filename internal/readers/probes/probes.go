@@ -1,5 +1,5 @@
-// Package probes reads firings of probes, written by a tracer as lines in the format probelines 1, into a timeline:
-// text of DTrace or bpftrace, or JSON lines of bpftrace.
+// Package probes reads probe firings, written by a tracer as lines in the format probelines 1, into a timeline: text
+// from DTrace or bpftrace, or JSON lines from bpftrace.
 //
 // The comments cite docs/formats/probes.md and its rules D1 to D6. A file becomes:
 //
@@ -9,12 +9,12 @@
 //	any other probe             an instant of the thread
 //	lost events                 an instant on the track "data loss"
 //
-// Declarations of arguments apply to the whole file, and the buffers of several processors are interleaved. So
+// Argument declarations apply to the whole file, and the buffers of several processors are interleaved. So
 // unconverted records are collected first (lines.go, json.go, header.go), sorted by time, on disk if necessary
 // (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
 //
-// Every nonempty line is a record, a header or a known message of a tracer, or is counted in readers.Options.Problems.
-// Errors of Read come from the input, the context or temporary files.
+// Every nonempty line is a record, a header or a known tracer message, or is counted in readers.Options.Problems.
+// Errors from Read are caused by the input, the context or temporary files.
 package probes
 
 import (
@@ -61,12 +61,12 @@ type reader struct {
 
 	threads     map[threadKey]uint32 // index into threadList
 	threadList  []threadKey
-	latest      threadKey // of the latest record
+	latest      threadKey // thread of the latest record
 	latestIndex uint32
 
 	probes    map[string]uint32    // by normalized name: index into probeList
 	probeList []string             // normalized names
-	byText    map[string]probeName // by the text of the field
+	byText    map[string]probeName // by name as written
 	probeSize int                  // bytes of names
 
 	at          int64  // offset of the current line
@@ -86,7 +86,7 @@ type reader struct {
 // threadKey identifies a thread in the input. Each processor has an idle thread 0 of process 0.
 type threadKey struct{ pid, tid, cpu int64 }
 
-// probeName is a probe in a line. It depends on the process only if its provider ends in a digit.
+// probeName is the probe with a name as written. It depends on the process only if the provider ends in a digit.
 type probeName struct {
 	probe    uint32
 	pid      int64
@@ -114,7 +114,7 @@ func (r *reader) position() problem.Position {
 	return problem.Position{Event: -1, Offset: r.at}
 }
 
-// problem counts a problem of the current line.
+// problem counts a problem with the current line.
 func (r *reader) problem(k problem.Kind, detail string) { r.log.Add(k, r.position(), detail) }
 
 // failed adds the position of the current line to an error.

@@ -23,7 +23,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// recordings returns all recordings of tracers by name.
+// recordings returns all tracer recordings by name.
 func recordings(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	all := map[string][]byte{}
@@ -64,7 +64,7 @@ func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		threads := map[string][]string{}
-		var keys []string // by line: its thread
+		var keys []string // the thread of each line
 		for line := range strings.Lines(string(input)) {
 			key := "header"
 			if fields := strings.Split(line, "\t"); fields[0] == "P1" {
@@ -126,7 +126,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 	return n
 }
 
-// counts adds up the problems of lines.
+// counts adds up the problems with lines.
 func counts(log *problem.Log) (n uint64) {
 	for _, kind := range []problem.Kind{
 		problem.UnknownLine, problem.BadLine, problem.UnknownHeader, problem.Drops, problem.TracerError, problem.ProbeLimit,
@@ -137,7 +137,7 @@ func counts(log *problem.Log) (n uint64) {
 	return n
 }
 
-// TestEveryLineCounts checks that each nonempty line is a record, a header, a known message or counted.
+// TestEveryLineCounts checks that each nonempty line is a record, a header or a known message, or is counted.
 func TestEveryLineCounts(t *testing.T) {
 	got := tallyOf(t, recordings(t)["bpftrace17-text-raw"])
 	// Four of the headers are pieces of texts that were not escaped.
@@ -146,7 +146,7 @@ func TestEveryLineCounts(t *testing.T) {
 	}
 	for name, input := range recordings(t) {
 		if bytes.Contains(input, []byte("{\"type\"")) {
-			continue // a line of JSON may hold several
+			continue // a JSON line may contain several
 		}
 		n := tallyOf(t, input)
 		if n.records+n.headers+n.talk+n.counted != n.lines || n.records == 0 {
@@ -156,7 +156,7 @@ func TestEveryLineCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ends := 0 // of slices
+		ends := 0 // number of slices that end
 		err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 			if it.Kind == timeline.ItemBegin {
 				ends++
@@ -218,7 +218,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestErrors checks that Read returns an error of the input with its position, and that no files remain.
+// TestErrors checks that Read returns an error from the input with its position, and that no files remain.
 func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	input := io.MultiReader(strings.NewReader("#probelines 1\nP1\t1\t7\t7\t0\tp:n\n"), iotest.ErrReader(broken))
@@ -242,7 +242,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestManyOpen checks that starts beyond the limit are also slices, and counted.
+// TestManyOpen checks that starts beyond the limit also become slices and are counted.
 func TestManyOpen(t *testing.T) {
 	var input strings.Builder
 	const n = 5000

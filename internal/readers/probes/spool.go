@@ -5,10 +5,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// record is a firing of a probe, or a loss. Its unread arguments are the payload in the spool.
+// record is a probe firing, or a loss. Its unread arguments are the payload in the spool.
 type record struct {
 	ts     timeline.Nanos
-	offset int64  // of its line
+	offset int64  // position of its line
 	event  uint32 // number of the record in the input
 	thread uint32 // index into reader.threadList
 	probe  uint32 // index into reader.probeList
@@ -27,7 +27,6 @@ const (
 
 var recordForm = extsort.FormOf[record]()
 
-// store adds a record to the spool.
 func (r *reader) store(rec *record, payload []byte) error {
 	r.latestTS = max(r.latestTS, rec.ts)
 	return r.spool.Add(rec, payload)

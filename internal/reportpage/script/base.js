@@ -8,7 +8,7 @@ theme.hidden = false;
 label();
 theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw.forEach(f => f()); };
 
-// Functions that draw again when the theme or the width of the window changes.
+// Functions that redraw when the theme or the width of the window changes.
 const redraw = [];
 addEventListener("resize", () => redraw.forEach(f => f()));
 
@@ -68,7 +68,8 @@ function hint(text, e) {
   tip.style.top = (e.clientY + box.height + 24 > innerHeight ? e.clientY - box.height - 10 : e.clientY + 16) + "px";
 }
 
-// Show buttons select a row in the timeline of the page, and in the viewer if the page is in a frame beside one, which the name of the frame tells.
+// Show buttons select a row in the timeline of the page, and also in the viewer if the page is in a frame beside one, as the
+// name of the frame indicates.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 for (const row of $$("[data-at]")) {
   const place = row.dataset.at, [from, dur, at] = place.split(" ").map(Number), line = row.dataset.line, button = make("button", "show", "Show");

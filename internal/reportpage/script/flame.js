@@ -30,7 +30,8 @@ function flameGraphs() {
     g.svg.replaceChildren(...g.rects, g.labels);
   }
 
-  // inverted returns the bottom-up tree: below each function its callers, the functions with the most self time first.
+  // inverted returns the bottom-up tree: callers are below their functions, and the functions with the most self time
+  // come first.
   function inverted(tree) {
     const top = {kids: new Map(), total: 0}, open = [], boxes = [];
     for (const b of tree.boxes) {
@@ -87,7 +88,7 @@ function flameGraphs() {
 
   const inView = (g, b) => b[3] < g.from + g.span && b[3] + b[4] > g.from;
 
-  // level returns the number of rows that hold 99 % of the time in view.
+  // level returns the number of rows that contain 99 % of the time in view.
   function level(g) {
     const itself = new Array(g.rows).fill(0);
     for (const b of g.boxes) if (inView(g, b)) itself[b[2]] += b[5];

@@ -25,7 +25,7 @@ function timeline(c) {
     return {name: r.name, all: Math.max(r.depths, 1), depths: Math.max(Math.min(shown, 14), 1), slices, short};
   });
 
-  // The strip is the plot for browsers without scripts, with the first threads only and lower.
+  // The strip is the plot for browsers without scripts, but lower and with only the first threads.
   const LANES = Math.min(rows.length, 6), LANE = 16, HEIGHT = 32 + LANES * (LANE + 3);
   const plot = document.querySelector("svg.busy").cloneNode(true), names = make("div", "threads");
   for (const e of $$("[id]:not(pattern)", plot)) e.remove();
@@ -222,7 +222,7 @@ function timeline(c) {
   }
   const moment = t => ((c.start + t) / unit).toFixed(3) + suffix;
 
-  // find returns the slice below the pointer.
+  // find returns the slice under the pointer.
   function find(e) {
     const r = canvas.getBoundingClientRect(), y = e.clientY - r.top, t = from + (e.clientX - r.left) / r.width * (to - from), near = (to - from) / r.width;
     const i = tops.findLastIndex(top => top <= y), depth = i < 0 ? -1 : Math.floor((y - tops[i] - HEAD) / LINE);
@@ -279,7 +279,7 @@ function timeline(c) {
   return {show, rows};
 }
 
-// drag calls begin when the pointer goes down, the function that begin returns when it moves, and click if it has not moved.
+// drag calls begin when the pointer goes down, the function returned by begin when it moves, and click if it did not move.
 function drag(e, begin, click) {
   e.onpointerdown = down => {
     if (down.button) return;
