@@ -72,19 +72,19 @@ func (s *screen) list(label string, limit int, lines []string) {
 }
 
 // fill adds one line with the words of a list that fit, and the number of the others.
-func (s *screen) fill(label string, words []string) {
+func (s *screen) fill(label string, list []string) {
 	room, line := s.width-labelWidth-2, ""
-	for i, word := range words {
+	for i, word := range list {
 		next := word
 		if i > 0 {
 			next = line + ", " + word
 		}
 		more := ""
-		if rest := len(words) - i - 1; rest > 0 {
+		if rest := len(list) - i - 1; rest > 0 {
 			more = fmt.Sprintf(", … %s more", table.Thousands(rest))
 		}
 		if i > 0 && words.Width(next+more) > room {
-			line += fmt.Sprintf(", … %s more", table.Thousands(len(words)-i))
+			line += fmt.Sprintf(", … %s more", table.Thousands(len(list)-i))
 			break
 		}
 		line = next

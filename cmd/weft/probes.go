@@ -55,11 +55,11 @@ func tracerOf(c *cli.Context) (tracer.Tracer, error) {
 	if name == "" && !c.IsSet("tracer") {
 		return "", nil
 	}
-	tracer, err := tracer.ParseTracer(name)
+	tr, err := tracer.ParseTracer(name)
 	if err != nil {
 		return "", usagef("--tracer: %v", err)
 	}
-	return tracer, nil
+	return tr, nil
 }
 
 func probesListCommand(env *environment) *cli.Command {
@@ -75,14 +75,14 @@ arguments. The head of each script names the tracer versions it was run with:
 			if c.NArg() > 0 {
 				return usagef("probes list takes no argument; to print a script, run weft probes scripts %s", c.Args().First())
 			}
-			tracer, err := tracerOf(c)
+			tr, err := tracerOf(c)
 			if err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				return writeScriptsJSON(env.stdout, tracer)
+				return writeScriptsJSON(env.stdout, tr)
 			}
-			return listProbes(env.stdout, tracer)
+			return listProbes(env.stdout, tr)
 		},
 	}
 }
@@ -94,12 +94,12 @@ func listProbes(w io.Writer, only tracer.Tracer) error {
 		return err
 	}
 	var b strings.Builder
-	for _, tracer := range tracer.Tracers() {
-		if only != "" && only != tracer {
+	for _, tr := range tracer.Tracers() {
+		if only != "" && only != tr {
 			continue
 		}
-		fmt.Fprintf(&b, "Scripts for %s:\n", tracer)
-		listScripts(&b, scripts, tracer)
+		fmt.Fprintf(&b, "Scripts for %s:\n", tr)
+		listScripts(&b, scripts, tr)
 		b.WriteString("\n")
 	}
 	b.WriteString("Probes that they record (layout stands for layout-start and layout-end):\n")
@@ -120,15 +120,15 @@ Next:
 }
 
 // listScripts writes the scripts of a tracer, one a line.
-func listScripts(b *strings.Builder, scripts []tracer.Script, tracer tracer.Tracer) {
+func listScripts(b *strings.Builder, scripts []tracer.Script, tr tracer.Tracer) {
 	for i := range scripts {
 		s := &scripts[i]
-		if s.Tracer != tracer {
+		if s.Tracer != tr {
 			continue
 		}
 		fmt.Fprintf(b, "  %-13s %s", s.Name, s.About())
 		switch {
-		case s.Name == tracer.Default():
+		case s.Name == tr.Default():
 			b.WriteString(" (default)")
 		case !s.Records():
 			b.WriteString(" (prints tables; not for weft probes record)")
@@ -211,18 +211,18 @@ Examples:
    weft probes scripts layout.d > layout.d`,
 		Flags: []cli.Flag{tracerFlag(""), jsonFlag("print one line of JSON per script; of NAME with its text")},
 		Action: func(c *cli.Context) error {
-			tracer, err := tracerOf(c)
+			tr, err := tracerOf(c)
 			if err != nil {
 				return err
 			}
 			switch c.NArg() {
 			case 0:
 				if c.Bool("json") {
-					return writeScriptsJSON(env.stdout, tracer)
+					return writeScriptsJSON(env.stdout, tr)
 				}
-				return listScriptsOf(env.stdout, tracer)
+				return listScriptsOf(env.stdout, tr)
 			case 1:
-				script, err := findScript(tracer, c.Args().First())
+				script, err := findScript(tr, c.Args().First())
 				if err != nil {
 					return err
 				}
@@ -246,12 +246,12 @@ func listScriptsOf(w io.Writer, only tracer.Tracer) error {
 		return err
 	}
 	var b strings.Builder
-	for _, tracer := range tracer.Tracers() {
+	for _, tr := range tracer.Tracers() {
 		if only == "" {
-			fmt.Fprintf(&b, "%s:\n", tracer)
+			fmt.Fprintf(&b, "%s:\n", tr)
 		}
-		if only == "" || only == tracer {
-			listScripts(&b, scripts, tracer)
+		if only == "" || only == tr {
+			listScripts(&b, scripts, tr)
 		}
 	}
 	_, err = io.WriteString(w, b.String())
@@ -259,10 +259,10 @@ func listScriptsOf(w io.Writer, only tracer.Tracer) error {
 }
 
 // findScript returns a shipped script.
-func findScript(tracer tracer.Tracer, name string) (*tracer.Script, error) {
-	script, err := tracer.FindScript(tracer, name)
+func findScript(tr tracer.Tracer, name string) (*tracer.Script, error) {
+	script, err := tracer.FindScript(tr, name)
 	if errors.Is(err, tracer.ErrUnknown) {
-		return nil, usagef("%s", unknownScript(tracer, name))
+		return nil, usagef("%s", unknownScript(tr, name))
 	}
 	if err != nil {
 		return nil, usagef("%v", err)
@@ -271,15 +271,15 @@ func findScript(tracer tracer.Tracer, name string) (*tracer.Script, error) {
 }
 
 // unknownScript is the error for a script that no tracer, or only another one, has; it suggests a similar name.
-func unknownScript(tracer tracer.Tracer, name string) string {
+func unknownScript(tr tracer.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
-	if tracer != "" {
-		message += " for " + string(tracer)
+	if tr != "" {
+		message += " for " + string(tr)
 	}
 	var names []string
 	if scripts, err := tracer.Scripts(); err == nil {
 		for _, s := range scripts {
-			if tracer == "" || s.Tracer == tracer {
+			if tr == "" || s.Tracer == tr {
 				names = append(names, s.Name)
 			}
 		}

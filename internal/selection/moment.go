@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -139,7 +140,7 @@ func (s Span) Since(at timeline.Nanos) string { return FormatMoment(at - s.Start
 // FormatMoment formats a length of time exactly, in milliseconds: "0.25ms".
 func FormatMoment(t timeline.Nanos) string { return string(AppendMoment(nil, t)) }
 
-// AppendMoment appends the FormatMoment of a length of time.
+// AppendMoment appends a length of time as FormatMoment formats it.
 func AppendMoment(b []byte, t timeline.Nanos) []byte {
 	b = table.AppendMillis(b, t)
 	return append(bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte(".")), "ms"...)

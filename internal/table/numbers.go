@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/words"
 )
@@ -52,8 +51,24 @@ func WholeMillis(t timeline.Nanos) string {
 	return strconv.FormatFloat(float64(t)/1e6, 'f', -1, 64) + " ms"
 }
 
-// MomentText formats a time since the start of a trace for a column, in the syntax of --from and --to.
-func MomentText(t timeline.Nanos) string { return Separated(selection.Column(t)) }
+// MomentText formats a time since the start of a trace for a column, in the syntax of --from and --to. It has three or six
+// decimals, so that most columns are aligned.
+func MomentText(t timeline.Nanos) string {
+	return Separated(strings.TrimSuffix(string(AppendMillis(nil, t)), "000") + "ms")
+}
+
+// AppendMillis appends a time in milliseconds, exactly, with six decimals and without the unit.
+func AppendMillis(b []byte, t timeline.Nanos) []byte {
+	n := uint64(t)
+	if t < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = append(strconv.AppendUint(b, n/1e6, 10), '.')
+	for digit := uint64(1e5); digit > 0; digit /= 10 {
+		b = append(b, '0'+byte(n/digit%10))
+	}
+	return b
+}
 
 // numberAtEnd matches a number at the end of a text, which must not be truncated: the id of a process or thread, or the line and
 // column of a function.

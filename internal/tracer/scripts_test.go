@@ -67,7 +67,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestFindScript(t *testing.T) {
 	tests := []struct {
 		tracer     Tracer
 		name, want string

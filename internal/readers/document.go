@@ -1,10 +1,11 @@
-// Package jsondoc reads JSON documents of any size from trace files, member by member and element by element, as far as they are
-// readable. The readers of all JSON formats use a Reader, so that the same damage has the same effect and causes the same data
+package readers
+
+// This file and keys.go read JSON documents of any size, member by member and element by element, as far as they are
+// readable. The readers of all JSON formats use a Document, so that the same damage has the same effect and causes the same data
 // problems in each (docs/formats/json.md). The formats define the meaning of members.
 //
 // Package jsonscan scans the text. A reader with a faster method for some of its text, such as the event list of a Chrome JSON
-// trace, uses that method and reports problems to the Reader.
-package jsondoc
+// trace, uses that method and reports problems to the Document.
 
 import (
 	"bytes"
@@ -20,8 +21,8 @@ import (
 // ErrEnded ends the reading of an input that is truncated, or not JSON from some position on. Everything before that is used.
 var ErrEnded = errors.New("input ended")
 
-// Reader reads a document. Its methods return ErrEnded, the input's error, or another error with its position.
-type Reader struct {
+// Document reads a document. Its methods return ErrEnded, the input's error, or another error with its position.
+type Document struct {
 	// S reads the text.
 	S *jsonscan.Scanner
 	// Log counts problems.
@@ -48,26 +49,28 @@ type Reader struct {
 	unknown    map[string]bool // members counted by Unknown
 }
 
-// New returns a Reader for the input of s; it counts problems in log.
-func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, Log: log, Index: -1} }
+// NewDocument returns a Document for the input of s; it counts problems in log.
+func NewDocument(s *jsonscan.Scanner, log *problem.Log) *Document {
+	return &Document{S: s, Log: log, Index: -1}
+}
 
 // StartPiece starts another document, which is a piece of a larger one. All problems are counted at the given position. Text that
 // is truncated or not JSON is an error, which the reader of the larger document must handle.
-func (r *Reader) StartPiece(at problem.Position) {
+func (r *Document) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
 }
 
 // Restart starts the next of several concatenated documents. Problems counted once per document are counted again. Malformed
 // still returns the first damage.
-func (r *Reader) Restart() {
+func (r *Document) Restart() {
 	r.Index, r.Ended, r.partial, r.missing = -1, false, false, false
 	r.keys.reset()
 }
 
-// Within calls fn with another scanner instead of the Reader's, for a text that is a value of the document. If the text is
+// Within calls fn with another scanner instead of the Document's, for a text that is a value of the document. If the text is
 // truncated or not JSON, the readable part is used, and the document continues.
-func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
+func (r *Document) Within(other *jsonscan.Scanner, fn func() error) error {
 	s, index, keys := r.S, r.Index, r.keys
 	r.S, r.keys = other, keySet{}
 	if err := fn(); err != nil && err != ErrEnded {
@@ -93,10 +96,10 @@ func (c cancelled) Read(p []byte) (int, error) {
 }
 
 // Position returns the start of the current unit.
-func (r *Reader) Position() problem.Position { return r.at(r.S.Start()) }
+func (r *Document) Position() problem.Position { return r.at(r.S.Start()) }
 
 // at returns the position of a byte in the current element.
-func (r *Reader) at(offset int64) problem.Position {
+func (r *Document) at(offset int64) problem.Position {
 	switch {
 	case r.piece != nil:
 		return *r.piece
@@ -107,14 +110,14 @@ func (r *Reader) at(offset int64) problem.Position {
 }
 
 // Failed adds the scanner's position to an error.
-func (r *Reader) Failed(err error) error {
+func (r *Document) Failed(err error) error {
 	if where := r.where(); where != "" {
 		return fmt.Errorf("%s (byte %d): %w", where, r.S.Offset(), err)
 	}
 	return fmt.Errorf("byte %d: %w", r.S.Offset(), err)
 }
 
-func (r *Reader) where() string {
+func (r *Document) where() string {
 	if r.Where == nil {
 		return ""
 	}
@@ -123,10 +126,10 @@ func (r *Reader) where() string {
 
 // Malformed returns an error with the position from which the input is not JSON, for readers that cannot use the part before it;
 // nil if all input so far is JSON.
-func (r *Reader) Malformed() error { return r.malformed }
+func (r *Document) Malformed() error { return r.malformed }
 
 // Begin returns the first byte of the document, after a byte order mark.
-func (r *Reader) Begin() (byte, error) {
+func (r *Document) Begin() (byte, error) {
 	c, err := r.S.Peek()
 	if mark := []byte("\ufeff"); err == nil && bytes.HasPrefix(r.S.Window(), mark) {
 		r.S.Advance(len(mark))
@@ -142,7 +145,7 @@ func (r *Reader) Begin() (byte, error) {
 }
 
 // Trailing skips everything after the document and counts it unless it is white space.
-func (r *Reader) Trailing() error {
+func (r *Document) Trailing() error {
 	_, err := r.S.Peek()
 	from := r.S.Start()
 	at := problem.Position{Event: -1, Offset: r.S.Start()}
@@ -162,7 +165,7 @@ func (r *Reader) Trailing() error {
 }
 
 // Peek returns the next byte that is not white space.
-func (r *Reader) Peek() (byte, error) {
+func (r *Document) Peek() (byte, error) {
 	c, err := r.S.Peek()
 	if err != nil {
 		return 0, r.End(err)
@@ -171,7 +174,7 @@ func (r *Reader) Peek() (byte, error) {
 }
 
 // End handles an error from the scanner's Fill: the end of the input is counted and becomes ErrEnded.
-func (r *Reader) End(err error) error {
+func (r *Document) End(err error) error {
 	switch {
 	case err == io.EOF && r.piece != nil:
 		return r.Failed(jsonscan.ErrMalformed)
@@ -187,14 +190,14 @@ func (r *Reader) End(err error) error {
 
 // Partial counts a value that is truncated by the end of the input, at its position. It counts only once, because enclosing
 // values are truncated too.
-func (r *Reader) Partial(at problem.Position) {
+func (r *Document) Partial(at problem.Position) {
 	if !r.partial && r.piece == nil {
 		r.partial = true
 		r.Log.Add(problem.JSONPartialEvent, at, r.inWhere())
 	}
 }
 
-func (r *Reader) inWhere() string {
+func (r *Document) inWhere() string {
 	if where := r.where(); where != "" {
 		return "in " + where
 	}
@@ -202,7 +205,7 @@ func (r *Reader) inWhere() string {
 }
 
 // Break ends reading at the scanner's offset because of err, which describes invalid JSON. The rest counts as trailing data.
-func (r *Reader) Break(err error) error {
+func (r *Document) Break(err error) error {
 	err = r.Failed(err)
 	if r.malformed == nil {
 		r.malformed = err
@@ -221,7 +224,7 @@ func (r *Reader) Break(err error) error {
 
 // Unit reads a unit at the mark with parse, which is called again whenever the window must grow. Results of a call in which the
 // scanner failed must be discarded.
-func (r *Reader) Unit(parse func()) error {
+func (r *Document) Unit(parse func()) error {
 	for {
 		r.duplicates = 0
 		parse()
@@ -236,7 +239,7 @@ func (r *Reader) Unit(parse func()) error {
 }
 
 // Refill reads more of a unit after the scanner failed, if that can help.
-func (r *Reader) Refill() error {
+func (r *Document) Refill() error {
 	if err := r.S.Err(); err != jsonscan.ErrShort {
 		return r.Break(err)
 	}
@@ -252,8 +255,8 @@ func (r *Reader) Refill() error {
 }
 
 // Scalar reads a value as a unit. It skips an object or list and returns its kind. The text is valid until the next use of the
-// Reader.
-func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
+// Document.
+func (r *Document) Scalar() (kind jsonscan.Kind, text []byte, err error) {
 	c, err := r.Peek()
 	if err != nil {
 		return jsonscan.Invalid, nil, err
@@ -279,7 +282,7 @@ func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
 }
 
 // Skip skips a value of any size. It checks only brackets and strings.
-func (r *Reader) Skip() error {
+func (r *Document) Skip() error {
 	switch err := r.S.Discard(); err {
 	case nil:
 		return nil
@@ -295,14 +298,14 @@ type Level struct {
 	closing byte  // its closing bracket
 	after   byte  // the last token: a bracket, a comma, or aValue
 	n       int64 // number of elements so far
-	outer   int64 // Reader.Index around the list
+	outer   int64 // Document.Index around the list
 	keys    int   // the argument for keySet.close
 }
 
 const aValue = '"'
 
 // Open reads the bracket of an object or list at the scanner's position.
-func (r *Reader) Open() Level {
+func (r *Document) Open() Level {
 	c := r.S.Window()[0]
 	r.S.Advance(1)
 	l := Level{closing: c + 2, after: c, outer: r.Index}
@@ -314,7 +317,7 @@ func (r *Reader) Open() Level {
 
 // Next advances to the next member or element, which starts with first; if there is none, it reads the closing bracket. Two
 // values without a comma between them are accepted.
-func (r *Reader) Next(l *Level) (first byte, more bool, err error) {
+func (r *Document) Next(l *Level) (first byte, more bool, err error) {
 	for {
 		c, err := r.Peek()
 		switch {
@@ -364,7 +367,7 @@ func (l *Level) name() string {
 }
 
 // close ends a level after its closing bracket.
-func (r *Reader) close(l *Level) {
+func (r *Document) close(l *Level) {
 	if l.closing == '}' {
 		r.keys.close(l.keys)
 	} else {
@@ -373,7 +376,7 @@ func (r *Reader) close(l *Level) {
 }
 
 // Member reads the key of a member, which is valid until its object ends, and advances to the value, which starts with first.
-func (r *Reader) Member() (key []byte, first byte, err error) {
+func (r *Document) Member() (key []byte, first byte, err error) {
 	text, ok := r.S.Key()
 	for !ok {
 		if err := r.Refill(); err != nil {
@@ -403,7 +406,7 @@ func (r *Reader) Member() (key []byte, first byte, err error) {
 
 // Members reads an object of any size at the scanner's position. It calls member with each key, which is valid until the object ends, and
 // the first byte of the value, which member must read.
-func (r *Reader) Members(member func(key []byte, first byte) error) error {
+func (r *Document) Members(member func(key []byte, first byte) error) error {
 	for l := r.Open(); ; {
 		if _, more, err := r.Next(&l); !more {
 			return err
@@ -419,7 +422,7 @@ func (r *Reader) Members(member func(key []byte, first byte) error) error {
 }
 
 // Elements reads a list of any size at the scanner's position. It calls element with the first byte of each value, which element must read.
-func (r *Reader) Elements(element func(first byte) error) error {
+func (r *Document) Elements(element func(first byte) error) error {
 	for l := r.Open(); ; {
 		first, more, err := r.Next(&l)
 		if !more {
@@ -432,13 +435,13 @@ func (r *Reader) Elements(element func(first byte) error) error {
 }
 
 // StartObject reads the bracket of an object inside a unit.
-func (r *Reader) StartObject() {
+func (r *Document) StartObject() {
 	r.S.Value()
 	r.unitKeys.restart()
 }
 
 // Key reads a key of the object that StartObject opened, like the scanner's Key.
-func (r *Reader) Key() ([]byte, bool) {
+func (r *Document) Key() ([]byte, bool) {
 	key, ok := r.S.Key()
 	if ok {
 		if _, isNew := r.unitKeys.add(key); !isNew {
@@ -452,7 +455,7 @@ func (r *Reader) Key() ([]byte, bool) {
 const maxUnknown = 1000
 
 // Unknown counts a member unknown to the format, once for each name.
-func (r *Reader) Unknown(key []byte, at problem.Position) {
+func (r *Document) Unknown(key []byte, at problem.Position) {
 	if r.unknown[string(key)] || len(r.unknown) >= maxUnknown {
 		return
 	}
@@ -464,7 +467,7 @@ func (r *Reader) Unknown(key []byte, at problem.Position) {
 }
 
 // Comma counts extra and missing commas, once per input.
-func (r *Reader) Comma(at problem.Position) {
+func (r *Document) Comma(at problem.Position) {
 	if !r.commas {
 		r.commas = true
 		r.Log.Add(problem.JSONTrailingComma, at, "")
@@ -472,7 +475,7 @@ func (r *Reader) Comma(at problem.Position) {
 }
 
 // CountNotes counts the deviations in the current unit, and its duplicate keys.
-func (r *Reader) CountNotes() {
+func (r *Document) CountNotes() {
 	r.CountNotesOf(&r.S.Notes, r.Position())
 	if r.duplicates > 0 {
 		r.Log.AddN(problem.JSONDuplicateKey, uint64(r.duplicates), r.Position(), "")
@@ -481,7 +484,7 @@ func (r *Reader) CountNotes() {
 }
 
 // CountNotesOf counts the deviations that a scanner tolerated at a position in the document, and clears them.
-func (r *Reader) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
+func (r *Document) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
 	if *n == (jsonscan.Notes{}) {
 		return
 	}

@@ -1,4 +1,4 @@
-package jsondoc
+package readers
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// walk lists the contents of a document and the problems that a Reader counts.
+// walk lists the contents of a document and the problems that a Document counts.
 func walk(input string, window int) string {
 	var out strings.Builder
 	log := new(problem.Log)
-	r := New(jsonscan.NewSize(strings.NewReader(input), window), log)
+	r := NewDocument(jsonscan.NewSize(strings.NewReader(input), window), log)
 	r.Numbered = true
 	var value func(first byte, depth int) error
 	value = func(first byte, depth int) error {
@@ -80,7 +80,7 @@ func TestKeysTwice(t *testing.T) {
 // A text inside a document that is not JSON neither ends the document nor affects the keys of its objects.
 func TestWithin(t *testing.T) {
 	log := new(problem.Log)
-	r := New(jsonscan.New(strings.NewReader(`{"a":"x","b":[7,8],"a":1,"c":2}`)), log)
+	r := NewDocument(jsonscan.New(strings.NewReader(`{"a":"x","b":[7,8],"a":1,"c":2}`)), log)
 	var keys []string
 	if _, err := r.Begin(); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestWithin(t *testing.T) {
 func TestPieces(t *testing.T) {
 	log := new(problem.Log)
 	s := new(jsonscan.Scanner)
-	r := New(s, log)
+	r := NewDocument(s, log)
 	for input, ok := range map[string]bool{`{"a":1}`: true, `{"a":[1,{"b":2`: false, `{"a":1]`: false, `{"a" 1}`: false, `{"b":1,"a":2}`: true} {
 		s.Reset([]byte(input))
 		r.StartPiece(problem.Position{Event: 7, Offset: 9})
