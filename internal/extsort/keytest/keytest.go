@@ -1,4 +1,4 @@
-// Package keytest checks in tests that the key of an order is consistent with its comparison.
+// Package keytest lets tests check that the key of an order is consistent with its comparison.
 package keytest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Check compares values of random bytes, biased to those at which numbers change sign or overflow. Of two values with different keys, the
-// one with the smaller key must be less.
+// Check compares random values, with bytes biased towards those at which numbers change sign or overflow. If two values have
+// different keys, the one with the smaller key must be less.
 func Check[T any](t *testing.T, by extsort.Order[T]) {
 	t.Helper()
 	form := extsort.FormOf[T]()
@@ -27,7 +27,7 @@ func Check[T any](t *testing.T, by extsort.Order[T]) {
 		fill(form.Bytes(a))
 		copy(bytes, form.Bytes(a))
 		if at := rng.IntN(len(bytes)); rng.IntN(2) == 0 {
-			fill(bytes[at:]) // the first fields are equal
+			fill(bytes[at:]) // keep the first fields equal
 		} else {
 			fill(bytes[:at])
 		}
@@ -45,7 +45,7 @@ func Check[T any](t *testing.T, by extsort.Order[T]) {
 	}
 }
 
-// offsetsOfBools returns the offsets of bools in a type, which can only be 0 or 1.
+// offsetsOfBools returns the offsets of the bools in a type; such bytes can only be 0 or 1.
 func offsetsOfBools(t reflect.Type, at uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.Bool:
