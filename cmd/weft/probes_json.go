@@ -7,14 +7,14 @@ import (
 	"github.com/weft-trace/weft/internal/probescripts"
 )
 
-// scriptReport is what --json prints of a script.
+// scriptReport is the JSON form of a script.
 type scriptReport struct {
 	Script  string              `json:"script"` // the name of its file
 	Tracer  probescripts.Tracer `json:"tracer"`
 	About   string              `json:"about"`
-	Default bool                `json:"default"` // weft probes record runs it if no other is named
-	Records bool                `json:"records"` // it prints probe lines; others print tables of their own
-	Run     string              `json:"run"`     // with which tracer it was run, or why it was not
+	Default bool                `json:"default"` // weft probes record runs it by default
+	Records bool                `json:"records"` // it prints probe lines; other scripts print tables
+	Run     string              `json:"run"`     // the tracer it was run with, or why it was not run
 	Usage   string              `json:"usage"`   // how to run it without weft
 	Probes  []scriptProbe       `json:"probes"`
 	Text    string              `json:"text,omitempty"` // of the requested script
@@ -49,7 +49,7 @@ func newScriptReport(s *probescripts.Script) *scriptReport {
 	return r
 }
 
-// writeScriptsJSON writes a line for each script of a tracer or, if that is empty, of all.
+// writeScriptsJSON writes a line for each script of a tracer or, if only is empty, of all tracers.
 func writeScriptsJSON(w io.Writer, only probescripts.Tracer) error {
 	scripts, err := probescripts.All()
 	if err != nil {
