@@ -1,11 +1,11 @@
-// Package attribution determines on whose behalf the work in a trace was done: the frame of a page, script, input event or
-// isolate of each slice, their costs, and the source of this information.
+// Package attribution determines on whose behalf the work in a trace was done: the page frame, script, input event or isolate
+// that each slice worked for, their costs, and the source of this information.
 //
 //	res, err := attribution.Run(ctx, tr, attribution.Options{})
 //
-// Result.ContextsOf returns the contexts of a slice or instant, Result.Table the costs of contexts. The rules are in
-// docs/attribution.md. A context is a type, such as "Frame", and an identity; at any time at most one context of each type is
-// in effect on a thread.
+// Result.ContextsOf returns the contexts of a slice or instant, and Result.Table the costs of contexts. The rules are in
+// docs/attribution.md. A context is a type, such as "Frame", and an identity; at any time, at most one context of each type is in
+// effect on a thread.
 //
 // What does not live here: the engine (internal/attribution), writing an attribution into a trace (convert.Options.Attribute),
 // and printing (cmd/weft).
@@ -21,44 +21,44 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Via is the source of the association between a context and a piece of work, see attribution.md, The model.
+// Via is the source of the association between a context and a piece of work; see attribution.md, The model.
 type Via = attribution.ViaName
 
 const (
-	ViaExplicit    Via = "explicit"    // entered by an event of the input
-	ViaArgs        Via = "args"        // named by an argument of the slice or an enclosing one
+	ViaExplicit    Via = "explicit"    // entered by an event in the input
+	ViaArgs        Via = "args"        // named by an argument of the slice or of an enclosing one
 	ViaAsync       Via = "async"       // in effect where the asynchronous slice started
 	ViaFlow        Via = "flow"        // propagated along a flow
-	ViaRequest     Via = "request"     // the context of the network request that is handled
+	ViaRequest     Via = "request"     // the context of the network request being handled
 	ViaIsolate     Via = "isolate"     // the isolate of a garbage collection
 	ViaDescendants Via = "descendants" // named by the slices inside
 )
 
-// FlowConflict defines what happens if a flow propagates a context to a slice while a different one, which is not an ancestor
-// of it, is in effect.
+// FlowConflict defines what happens if a flow propagates a context to a slice while a different context that is not an ancestor
+// of it is in effect.
 type FlowConflict = attribution.FlowConflict
 
 const (
-	ReplaceActive  = attribution.ReplaceActive  // use the context of the flow; the default
+	ReplaceActive  = attribution.ReplaceActive  // use the flow's context; the default
 	KeepActive     = attribution.KeepActive     // keep the active context in effect
 	CommonAncestor = attribution.CommonAncestor // use the lowest common ancestor of the two
 )
 
-// Options configure an attribution. The zero value uses every source and the default rules.
+// Options configures an attribution. The zero value uses every source and the default rules.
 type Options = attribution.Options
 
-// WriteBack selects the parts of an attribution to write into a converted trace, see convert.Options. The zero value writes
-// everything. The additions of an earlier attribution are always removed.
+// WriteBack selects the parts of an attribution to write into a converted trace; see convert.Options. The zero value writes
+// everything. Additions from an earlier attribution are always removed.
 type WriteBack = writeback.Parts
 
-// Result is an attribution. It must be closed before its trace is.
+// Result is the result of an attribution. It must be closed before its trace is closed.
 type Result struct {
 	r      *attribution.Result
 	tables *tables.Tables
 }
 
-// Run attributes the work in a trace. It counts errors in the contexts of the input, see trace.Trace.Problems. For unknown
-// values in opts it returns an error that lists the choices.
+// Run attributes the work in a trace. It counts errors in the input's contexts; see trace.Trace.Problems. For unknown values in
+// opts, it returns an error that lists the choices.
 func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 	rules, err := attribution.RulesOf(&opts)
 	if err != nil {
@@ -75,18 +75,18 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 	return &Result{r, tables.Of(r)}, nil
 }
 
-// Close frees the memory and the temporary files of the result.
+// Close frees the result's memory and removes its temporary files.
 func (r *Result) Close() error { return r.r.Close() }
 
 // Identity identifies a context. The type is not part of it.
 type Identity struct {
 	Scope   string // separates the ids of different producers: "frame", "script", "isolate"
-	ID      string // as in the input; 0x1 and 1 differ
+	ID      string // as in the input; "0x1" and "1" differ
 	Local   bool   // the ID is local to a process
 	Process int64  // pid, if Local
 }
 
-// String returns scope/id, with @pid after it if the context is local to a process.
+// String returns scope/id, followed by @pid if the context is local to a process.
 func (i Identity) String() string {
 	id := attribution.Identity{Scope: i.Scope, ID: i.ID, Process: attribution.Global}
 	if i.Local {
@@ -95,7 +95,7 @@ func (i Identity) String() string {
 	return id.String()
 }
 
-// identityOf converts an identity of the engine.
+// identityOf converts an identity from the engine.
 func identityOf(id attribution.Identity) Identity {
 	if id.Process == attribution.Global || id == (attribution.Identity{}) {
 		return Identity{Scope: id.Scope, ID: id.ID}
@@ -103,11 +103,11 @@ func identityOf(id attribution.Identity) Identity {
 	return Identity{Scope: id.Scope, ID: id.ID, Local: true, Process: id.Process}
 }
 
-// Context is a context in effect.
+// Context is a context that is in effect.
 type Context struct {
 	Type       string
 	ID         Identity   // zero if the candidates have no common ancestor
-	Name       string     // its url, or class and id, or id
+	Name       string     // its URL, or its class and id, or its id
 	Via        Via        // its source
 	Hops       int        // number of flow arrows since its original source
 	Candidates []Identity // the contexts to choose from, if there were several
@@ -123,8 +123,8 @@ func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 	return contexts(r.r, set), err
 }
 
-// At returns the contexts in effect on a thread at a time by type; none if the thread is idle. It needs Options.Intervals and
-// scans all intervals.
+// At returns the contexts, by type, that are in effect on a thread at a time; none if the thread is idle. It requires
+// Options.Intervals and scans all intervals.
 func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, error) {
 	found, err := r.r.Current(timeline.TrackID(thread), at)
 	out := make(map[string]Identity, len(found))
@@ -134,18 +134,18 @@ func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, 
 	return out, err
 }
 
-// Types returns the types of contexts that have tables, sorted.
+// Types returns the context types that have tables, sorted.
 func (r *Result) Types() []string { return r.tables.Types() }
 
 // Request is a network request.
 type Request struct {
 	ID         string
-	Contexts   []Context    // for which it was sent
-	Start, End *trace.Nanos // times of sending and finishing; nil: not recorded
+	Contexts   []Context    // contexts for which it was sent
+	Start, End *trace.Nanos // when it was sent and finished; nil: not recorded
 	Bytes      int64        // received bytes, without headers if the browser reports that; 0 if unknown
 }
 
-// Requests returns the network requests of the trace, in order of first occurrence of their ids.
+// Requests returns the network requests in the trace, in the order in which their ids first occur.
 func (r *Result) Requests() []Request {
 	list := make([]Request, len(r.r.Requests))
 	for i := range list {
@@ -155,7 +155,7 @@ func (r *Result) Requests() []Request {
 	return list
 }
 
-// knownTime returns a time, or nil for NoTime.
+// knownTime returns a pointer to a time, or nil for NoTime.
 func knownTime(at timeline.Nanos) *trace.Nanos {
 	if at == timeline.NoTime {
 		return nil
@@ -163,7 +163,7 @@ func knownTime(at timeline.Nanos) *trace.Nanos {
 	return &at
 }
 
-// LongTask is an outermost slice of a thread that lasts 50 ms or more.
+// LongTask is an outermost slice on a thread that lasts at least 50 ms.
 type LongTask struct {
 	Thread   trace.TrackID
 	Time     trace.Nanos

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// Identities indicate whether they belong to a process, and requests whether their start and end are known, without reserved values.
+// Identities indicate whether they belong to a process, and requests whether their start and end are known, without reserved
+// values.
 func TestWhatIsNotKnown(t *testing.T) {
 	tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-devtools-tiny.json")), convert.Options{TempDir: t.TempDir()})
 	if err != nil {

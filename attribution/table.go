@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// contexts returns the contexts of a set.
+// contexts converts the contexts in a set.
 func contexts(r *attribution.Result, set attribution.SetID) []Context {
 	list := r.Set(set)
 	out := make([]Context, len(list))
@@ -23,35 +23,35 @@ func contexts(r *attribution.Result, set attribution.SetID) []Context {
 	return out
 }
 
-// TableOptions select the contents of a table.
+// TableOptions selects the contents of a table.
 type TableOptions struct {
-	// Type is the type of the contexts: one of Result.Types, or "Process" or "Thread" for tracks.
+	// Type is the context type: one of Result.Types, or "Process" or "Thread" for tracks.
 	Type string
-	// By defines the rows: "context" (or "") for each context, "page", "class", "entity" or "type" for groups of contexts;
+	// By defines the rows. "context" (or "") gives each context a row; "page", "class", "entity" or "type" groups contexts;
 	// "process", "thread" or "category" divides the rows. Both can be combined: "page,thread".
 	By    string
-	Limit int // number of rows; 0: all. The unattributed row is extra, unless rows are divided
+	Limit int // maximum number of rows; 0: all. The unattributed row is extra, unless rows are divided
 }
 
-// Table has the costs of the contexts of a type. The self times of all rows add up to the busy time.
+// Table holds the costs of the contexts of one type. The self times of all rows add up to the busy time.
 type Table struct {
 	Type         string
 	By           string
-	Busy         trace.Nanos // time in which threads ran slices
+	Busy         trace.Nanos // time during which threads ran slices
 	Unattributed trace.Nanos
 	Omitted      int   // number of rows beyond the limit
-	Limited      int   // number of costs without their own row, and of inputs that rows do not count
-	Rows         []Row // the most expensive first
+	Limited      int   // number of costs without a row of their own, and of inputs that the rows do not count
+	Rows         []Row // most expensive first
 }
 
-// Row has the costs of a context, of a group of contexts, or of a part of these.
+// Row holds the costs of a context or a group of contexts, or of a part of these.
 type Row struct {
 	tables.Amounts
 	SelfByCategory map[string]trace.Nanos
 }
 
-// Table returns the costs of the contexts of a type. Contexts without costs have rows too, unless rows are divided. For an
-// unknown type it returns an error that lists the existing ones.
+// Table returns the costs of the contexts of one type. Contexts without costs also have rows, unless rows are divided. For an
+// unknown type, Table returns an error that lists the existing types.
 func (r *Result) Table(opts TableOptions) (*Table, error) {
 	group, split, err := tables.ParseBy(cmp.Or(opts.By, "context"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Converting a conversion again keeps the CPU times of overlapping slices, which then have separate tracks.
+// Reconverting a conversion keeps the CPU times of overlapping slices, which then have separate tracks.
 func TestThreadTimesOfOverlappingSlicesAgain(t *testing.T) {
 	input := []byte(`[
 		{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10,"tts":100,"tdur":4},

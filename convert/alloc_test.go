@@ -19,18 +19,18 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Machine-independent guards of speed: the number of memory allocations per additional event. Allocations that happen
-// once, or per block and segment, do not count: the same work is done on a shorter and a longer input, and the
-// difference is divided by the difference in events.
+// Machine-independent performance guards: the number of memory allocations per additional event. Allocations that happen only
+// once, or once per block or segment, do not count: the same work is done on a shorter and a longer input, and the difference in
+// allocations is divided by the difference in events.
 
-// allocInput is a trace in two lengths.
+// allocInput is a trace in two versions of different length.
 type allocInput struct {
 	name        string
 	short, long []byte
-	events      int64 // that long has in addition
+	events      int64 // number of events that only long has
 }
 
-// allocInputs returns a recording of Chrome and its first third, and generated traces.
+// allocInputs returns a Chrome recording and its first third, and generated traces.
 func allocInputs(t *testing.T) []allocInput {
 	t.Helper()
 	whole := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json")
@@ -57,7 +57,7 @@ func pyTorch(t *testing.T, size int64) []byte {
 	return b.Bytes()
 }
 
-// firstEvents returns a trace with the first events of a recording, about size bytes long.
+// firstEvents returns a trace that contains the first events of a recording, about size bytes long.
 func firstEvents(t *testing.T, trace []byte, size int) []byte {
 	t.Helper()
 	const border = "},\n{" // Chrome writes one event per line
@@ -68,7 +68,7 @@ func firstEvents(t *testing.T, trace []byte, size int) []byte {
 	return slices.Concat(trace[:end], []byte("}]}"))
 }
 
-// allocations returns the number of allocations of fn in all goroutines, after a first call that fills caches.
+// allocations returns the number of allocations by fn in all goroutines, after a first call that fills caches.
 func allocations(t *testing.T, fn func() error) (objects int64) {
 	t.Helper()
 	for range 2 {
@@ -128,17 +128,16 @@ func convertAll(trace []byte, opts convert.Options) error {
 	return err
 }
 
-// events restricts a conversion to events: the functions and stacks of a V8 profile are not events, and packages
-// v8profile and profilecalls guard the cost of samples.
+// events restricts a conversion to events: the functions and stacks of a V8 profile are not events, and packages v8profile and
+// profilecalls guard the cost of samples.
 func events(opts convert.Options) convert.Options {
 	opts.JSCalls, opts.Samples = convert.JSCallsOff, pftrace.NoSamples
 	return opts
 }
 
-// The limits are at most twice the values measured when they were set. The scanner allocates its window and scratch for
-// escapes, and nothing per event. The other allocations are for texts of the trace (textual thread ids, new names) and
-// for groups of simultaneous events. On disk, records go through the codecs of runs one by one. Raising a limit
-// requires a reason.
+// The limits are at most twice the values measured when they were set. The scanner allocates its window and scratch space for
+// escapes, and nothing per event. The other allocations are for texts in the trace (textual thread ids, new names) and for groups
+// of simultaneous events. On disk, the codecs of runs process records one by one. Raising a limit requires a reason.
 func TestAllocationsPerEvent(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	tests := []struct {
@@ -173,10 +172,9 @@ func TestAllocationsPerEvent(t *testing.T) {
 	}
 }
 
-// All passes over the records of a trace cost about the same, so this test detects an additional one. Passes are:
-// matching of begin and end events, if there are any; nesting, with the binding of flows; the writing walk; making
-// calls from samples; and attribution's reads. Calls are records in all passes but the first ones, so the number is
-// then not whole.
+// All passes over the records of a trace cost about the same, so this test detects an additional one. The passes are: matching
+// begin and end events, if there are any; nesting, including flow binding; the writing walk; deriving calls from samples; and
+// attribution's reads. Calls are records in all passes but the first ones, so the number is then not an integer.
 func TestPassesPerRecord(t *testing.T) {
 	inputs := allocInputs(t)
 	eventsOnly := convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// BenchmarkAttribute converts a recording as the command does, without and with attribution; the difference is the cost
-// of attribution.
+// BenchmarkAttribute converts a recording as the command does, with and without attribution; the difference is the cost of
+// attribution.
 func BenchmarkAttribute(b *testing.B) {
 	path := recording.Large(b, "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-small.json")
 	input := recording.Read(b, path)

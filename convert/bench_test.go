@@ -15,12 +15,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The benchmarks measure whole conversions in memory of uncompressed JSON. Each reports its speed relative to
-// encoding/json decoding the same bytes, measured in the same run (x-json). For numbers of one core:
+// The benchmarks measure whole in-memory conversions of uncompressed JSON. Each reports its speed relative to encoding/json
+// decoding the same bytes, measured in the same run (x-json). To measure one core:
 //
 //	go test -run '^$' -bench Convert -cpu 1 ./convert
 
-// benchInputs names the measured recordings. Those outside testdata are skipped if the folder shared is missing.
+// benchInputs names the recordings to measure. Those outside testdata are skipped if the shared folder is missing.
 var benchInputs = []string{
 	"traces/chrome/chrome-devtools-small.json",
 	"traces/chrome/chrome-memory-infra.json",
@@ -29,8 +29,8 @@ var benchInputs = []string{
 	"traces/chrome/chrome-devtools-long.json",
 }
 
-// BenchmarkConvert converts recordings and a generated trace: with all arguments, without arguments, and with all
-// arguments in compressed bundles.
+// BenchmarkConvert converts recordings and a generated trace: with all arguments, without arguments, and with all arguments in
+// compressed bundles.
 func BenchmarkConvert(b *testing.B) {
 	for _, name := range benchInputs {
 		path, ok := recording.Locate(name)
@@ -63,7 +63,7 @@ func benchmarkInput(b *testing.B, input []byte) {
 		})
 	}
 	b.Run("encoding-json=typed", func(b *testing.B) { benchmarkDecode(b, input, decodeTyped) })
-	if len(input) <= 100<<20 { // needs many times the memory of the input
+	if len(input) <= 100<<20 { // needs many times as much memory as the input has bytes
 		b.Run("encoding-json=any", func(b *testing.B) { benchmarkDecode(b, input, decodeAny) })
 	}
 }
@@ -78,8 +78,8 @@ func benchmarkDecode(b *testing.B, input []byte, decode func([]byte) error) {
 	}
 }
 
-// benchmarkConvert measures a conversion, with encoding/json before and after it. It compares the fastest runs, because
-// averages depend on the load of the machine.
+// benchmarkConvert measures a conversion, and encoding/json before and after it. It compares the fastest runs, because averages
+// depend on the load on the machine.
 func benchmarkConvert(b *testing.B, input []byte, opts convert.Options) {
 	baseline := fastestDecode(b, input)
 	best := time.Duration(math.MaxInt64)
@@ -96,7 +96,7 @@ func benchmarkConvert(b *testing.B, input []byte, opts convert.Options) {
 	b.ReportMetric(float64(baseline)/float64(best), "x-json")
 }
 
-// fastestDecode returns the time of the fastest of several decodings with encoding/json.
+// fastestDecode returns the shortest time among several decodings with encoding/json.
 func fastestDecode(b *testing.B, input []byte) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 3 {
@@ -109,7 +109,7 @@ func fastestDecode(b *testing.B, input []byte) time.Duration {
 	return best
 }
 
-// header is an event for a careful use of encoding/json: typed fields and raw arguments.
+// header is an event for careful use of encoding/json: typed fields and raw arguments.
 type header struct {
 	Ph   string          `json:"ph"`
 	Name string          `json:"name"`
@@ -127,8 +127,8 @@ type header struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// decodeTyped walks over an input token by token to the events and decodes each. It discards the events, which makes it
-// slightly faster than a program that uses them.
+// decodeTyped walks through an input token by token to the events and decodes each of them. It discards the events, which makes
+// it slightly faster than a program that uses them.
 func decodeTyped(input []byte) error {
 	d := json.NewDecoder(bytes.NewReader(input))
 	if _, err := d.Token(); err != nil { // {

@@ -98,7 +98,7 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
-// loadText is convert.Load with a timeline that the test closes.
+// loadText is convert.Load for a text input; the test closes the timeline.
 func loadText(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
 	tb.Helper()
 	tl, report, err := convert.Load(tb.Context(), strings.NewReader(input), opts)
@@ -113,7 +113,7 @@ func TestTimeOffset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first slice would start before 0.
+	// The first slice would start before time 0.
 	if report.Events.Slices != 1 || report.Span.Start != 1000 || report.Lost() != 2 {
 		t.Errorf("%+v %+v %+v", report.Events, report.Span, report.Problems)
 	}
@@ -154,7 +154,7 @@ type brokenWriter struct{ err error }
 
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// Cancelling ends a conversion while the input blocks.
+// Cancelling the context ends a conversion while its input blocks.
 func TestCancel(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// TestCopiesHaveNothingMalformed damages a trace at random: a copy lacks everything that weft reports as dropped, so it
-// is well-formed.
+// TestCopiesHaveNothingMalformed damages a trace at random: a copy lacks everything that weft reports as dropped, so the copy is
+// well-formed.
 func TestCopiesHaveNothingMalformed(t *testing.T) {
 	file, err := os.Open("../testdata/traces/perfetto/chrome-devtools-tiny.pftrace.gz")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestCopiesHaveNothingMalformed(t *testing.T) {
 		var out bytes.Buffer
 		report, err := convert.Convert(context.Background(), &out, bytes.NewReader(damaged), convert.Options{Attribute: &attribution.Options{}, KeepPackets: true, Workers: 1})
 		if err != nil {
-			continue // not a trace any more
+			continue // no longer a trace
 		}
 		if slices.ContainsFunc(report.Problems, func(p trace.Problem) bool { return p.Name == "packet_malformed" }) {
 			malformed++

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// TestNothingOfACopyIsLost attributes a recording of Chrome with flows without start: a conversion loses these; a copy
-// has their packets. Unreadable data is lost in both.
+// TestNothingOfACopyIsLost attributes a Chrome recording that has flows without a start: a conversion loses these, but a copy
+// contains their packets. Unreadable data is lost in both.
 func TestNothingOfACopyIsLost(t *testing.T) {
 	packed, err := os.ReadFile("../testdata/traces/perfetto/chrome-devtools-tiny.pftrace.gz")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// slicesOf counts the rows of the table slice in Perfetto's trace_processor: slices by their begin events, and instants
-// as slices without length.
+// slicesOf counts the rows of the slice table in Perfetto's trace_processor: slices by their begin events, and instants as slices
+// without length.
 func slicesOf(t *testing.T, output []byte) (n int64) {
 	trace := new(pb.Trace)
 	if err := proto.Unmarshal(output, trace); err != nil {
@@ -30,10 +30,10 @@ func slicesOf(t *testing.T, output []byte) (n int64) {
 	return n
 }
 
-// The counts do not depend on weft's additions; together with these they equal Perfetto's count of the output.
+// The counts do not depend on weft's additions; together with the additions, they equal Perfetto's count for the output.
 func TestCounts(t *testing.T) {
 	states, marks := false, false
-	const marked = "traces/perfetto/chrome-paired-tiny.pftrace.gz" // with long tasks
+	const marked = "traces/perfetto/chrome-paired-tiny.pftrace.gz" // has long tasks
 	files := append(recording.Some(recording.In(t, ".")), recording.File{Name: marked, Path: recording.Path(t, marked)})
 	for _, f := range files {
 		data, err := os.ReadFile(f.Path)
@@ -43,7 +43,7 @@ func TestCounts(t *testing.T) {
 		read := new(convert.Report)
 		tr, err := convert.Open(t.Context(), bytes.NewReader(data), convert.Options{Report: read})
 		if err != nil {
-			continue // not all are readable
+			continue // not all recordings are readable
 		}
 		if err := tr.Close(); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the CPU time of this process, which is more meaningful than wall time on a busy machine.
+// cpuTime returns the CPU time of this process, which is more meaningful than wall-clock time on a busy machine.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// damageDocuments has one document of each JSON format, with marks for damage: ‹open› and ‹close› are after the first
-// and before the last bracket of a document, ‹member› is the comma between two of its members, ‹twice› a member that
-// already exists, ‹first›, ‹comma› and ‹last› are in a list of objects where commas may be, ‹text› is in a text,
-// ‹number› is a number of the second object, and ‹after› is at the very end.
+// damageDocuments contains one document for each JSON format, with marks for damage: ‹open› and ‹close› are after the first and
+// before the last bracket of a document, ‹member› is the comma between two of its members, ‹twice› is a member that already
+// exists, ‹first›, ‹comma› and ‹last› are positions in a list of objects where commas can be, ‹text› is inside a string, ‹number›
+// is a number in the second object, and ‹after› is at the very end.
 var damageDocuments = []struct {
 	format   convert.Format
 	document string
@@ -63,8 +63,8 @@ var damageDocuments = []struct {
 	},
 }
 
-// damage is a change to a document, and the JSON problems that it causes. Replace fills some of the marks; the document
-// ends at cut. Problems are in the order of their names; those for values are specific to the format.
+// damage is a change to a document, and the JSON problems that it causes. Replace fills some of the marks; the document ends at
+// cut. Problems are ordered by name; those concerning values are specific to the format.
 type damage struct {
 	name     string
 	replace  map[string]string
@@ -135,7 +135,7 @@ func (d *damage) apply(document, twice string) string {
 	return document
 }
 
-// TestDamage damages a document of each JSON format in the same ways and expects the same JSON problems.
+// TestDamage damages a document in each JSON format in the same ways and expects the same JSON problems.
 func TestDamage(t *testing.T) {
 	for _, d := range damages {
 		for _, format := range damageDocuments {
@@ -161,7 +161,7 @@ func TestDamage(t *testing.T) {
 				slices.Sort(got)
 				want := d.problems
 				if format.format == convert.FormatHAR && d.name == "a number beyond 64 bits" {
-					want = "json_big_integer 1" // an argument there, which becomes a double
+					want = "json_big_integer 1" // in HAR, this is an argument, which becomes a double
 				}
 				if got := strings.Join(got, " "); got != want {
 					t.Errorf("problems %q, want %q", got, want)
@@ -171,15 +171,15 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// probeLineProblems are the problems of damages that differ in a line of probes. A line that is not one whole object is
-// a bad line, like other lines (probes.md 1); bytes that are not UTF-8 are kept as \xHH (probes.md 3); a newline starts
+// probeLineProblems lists the problems of damages that have different effects in a probe line. A line that is not one complete
+// object is a bad line, like other lines (probes.md 1); invalid UTF-8 bytes are kept as \xHH (probes.md 3); a newline starts
 // another line.
 var probeLineProblems = map[string]string{
 	"a byte order mark":                "unknown_line 1",
 	"no comma between members":         "bad_line 1",
 	"two commas in a list":             "bad_line 1 unknown_line 1",
 	"no comma in a list":               "bad_line 1",
-	"a key twice":                      "", // in small objects the last value counts
+	"a key twice":                      "", // in small objects, the last value counts
 	"bytes that are no UTF-8":          "",
 	"bytes after the end":              "unknown_line 1",
 	"white space after the end":        "unknown_line 1",
@@ -192,9 +192,8 @@ var probeLineProblems = map[string]string{
 	"a member without a value":         "bad_line 1",
 }
 
-// TestDamageOfProbeLines damages one line of bpftrace's JSON. Unlike the documents of TestDamage, each line is a small
-// object that is read at once, so damage does not affect other lines. Deviations from JSON within it count as in
-// documents.
+// TestDamageOfProbeLines damages one line of bpftrace's JSON. Unlike the documents in TestDamage, each line is a small object
+// that is read at once, so damage does not affect other lines. Deviations from JSON within a line are counted as in documents.
 func TestDamageOfProbeLines(t *testing.T) {
 	const line = `{‹open›"type":"value"‹twice›‹member›"data":[‹first›"P1",2,1,1,0,"p:b"‹comma›"‹text›",‹number›‹last›]‹close›}‹after›`
 	for _, d := range damages {

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// unended has slices without end in a task that ends: without arguments, with some, and with some called weft.
+// unended has slices without an end inside a task that ends: one without arguments, one with some, and one with an argument
+// called weft.
 const unended = `[
 	{"ph":"B","name":"around","pid":1,"tid":1,"ts":0},
 	{"ph":"B","name":"plain","pid":1,"tid":1,"ts":1},
@@ -20,7 +21,7 @@ const unended = `[
 	{"ph":"B","name":"text","pid":1,"tid":1,"ts":3,"args":{"weft":{"did_not_end":"says the input"}}},
 	{"ph":"E","name":"around","pid":1,"tid":1,"ts":10}]`
 
-// endings returns the arguments of each slice of a trace, and whether it ended.
+// endings returns the arguments of each slice in a trace, and whether the slice ended.
 func endings(t *testing.T, input []byte) (all []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -74,7 +75,7 @@ func busyTime(t *testing.T, input []byte) (total int64) {
 	return total
 }
 
-// perfettoOf converts a trace.
+// perfettoOf converts a trace to a Perfetto trace.
 func perfettoOf(t *testing.T, input []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -84,7 +85,7 @@ func perfettoOf(t *testing.T, input []byte) []byte {
 	return out.Bytes()
 }
 
-// markers counts the packets of a trace that mark a slice as unfinished: for weft, and for viewers.
+// markers counts the packets in a trace that mark a slice as unfinished, for weft and for viewers.
 func markers(t *testing.T, trace []byte) (typed, args int) {
 	t.Helper()
 	names := map[uint64]string{}
@@ -106,7 +107,7 @@ func markers(t *testing.T, trace []byte) (typed, args int) {
 	return typed, args
 }
 
-// An unfinished slice stays one, with the arguments of the input, however often the trace is converted.
+// An unfinished slice remains unfinished, with the arguments from the input, however often the trace is converted.
 func TestDidNotEndAgain(t *testing.T) {
 	input := []byte(unended)
 	want := []string{
@@ -129,7 +130,7 @@ func TestDidNotEndAgain(t *testing.T) {
 	}
 }
 
-// A trace of another producer may have an argument with that name: the slice ended, and has a cost.
+// A trace from another producer may have an argument with that name: the slice ended, and has a cost.
 func TestForeignDidNotEnd(t *testing.T) {
 	trace := perfettoOf(t, []byte(`[
 		{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10,"args":{"weft":{"did_not_end":true}}},
@@ -146,8 +147,8 @@ func TestForeignDidNotEnd(t *testing.T) {
 	}
 }
 
-// If the end that weft wrote is lost, the slice is still unfinished and marked once, even in a trace of an earlier
-// version of weft, which had no field for it.
+// If the end that weft wrote is lost, the slice is still unfinished and is marked only once, even in a trace by an earlier
+// version of weft that had no field for the mark.
 func TestDidNotEndTwice(t *testing.T) {
 	trace := perfettoOf(t, []byte(`[
 		{"ph":"B","name":"RunTask","pid":1,"tid":1,"ts":0,"args":{"n":1}},

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// openFiles returns the number of open files of this process.
+// openFiles returns the number of files that this process has open.
 func openFiles(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -22,8 +22,8 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestLoadedTracesFreeFiles repeatedly loads and attributes a Perfetto trace, keeping its packets. Temporary files have
-// no name, and without the garbage collector only Close frees them.
+// TestLoadedTracesFreeFiles repeatedly loads and attributes a Perfetto trace, keeping its packets. Temporary files have no names
+// and, without the garbage collector, only Close frees them.
 func TestLoadedTracesFreeFiles(t *testing.T) {
 	var trace bytes.Buffer
 	events := `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":2,"name":"a"}]`
@@ -46,7 +46,7 @@ func TestLoadedTracesFreeFiles(t *testing.T) {
 		}
 		return errors.Join(err, tr.Close())
 	}
-	// Damaged after the first packets.
+	// The trace is damaged after the first packets.
 	broken := append(bytes.Clone(trace.Bytes()[:trace.Len()-1]), bytes.Repeat([]byte{0xFF}, 64)...)
 	for _, c := range []struct {
 		name string

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// recursion is a profile of main with nested calls of fib, and leaf in the innermost with two of three samples.
+// recursion is a profile of main with nested calls of fib, and of leaf inside the innermost, with two of three samples.
 func recursion(levels int) string {
 	var nodes strings.Builder
 	node := func(id int, name string, next string) {
@@ -32,7 +32,7 @@ func recursion(levels int) string {
 		strings.TrimSuffix(nodes.String(), ","), 3+levels)
 }
 
-// drawn returns the complete events that viewers draw: names, differing colors, and the levels that they represent.
+// drawn returns the complete events that viewers draw: names, colors that differ, and the levels that they represent.
 func (v *viewed) drawn() (all []string) {
 	for _, p := range v.packets {
 		e := p.GetTrackEvent()
@@ -52,7 +52,7 @@ func (v *viewed) drawn() (all []string) {
 	return all
 }
 
-// A recursion of more than 40 identical levels is one slice for viewers, and the original calls for weft.
+// A recursion of more than 40 identical levels is one slice for viewers, but the original calls for weft.
 func TestRecursionIsFolded(t *testing.T) {
 	deep := strings.Repeat(" fib", 93)
 	for _, tt := range []struct {
@@ -64,13 +64,13 @@ func TestRecursionIsFolded(t *testing.T) {
 		{41, convert.Options{Packets: pftrace.Compact}, "main fib ×41 41 fib leaf"},
 		{93, convert.Options{Packets: pftrace.Compact}, "main fib ×93 93 fib leaf"},
 		{93, convert.Options{Packets: pftrace.Compact, JSCalls: convert.JSCallsDevTools}, "main" + deep + " leaf"},
-		{93, convert.Options{Packets: pftrace.Plain}, ""}, // begin and end events
+		{93, convert.Options{Packets: pftrace.Plain}, ""}, // uses begin and end events
 	} {
 		v := view(t, recursion(tt.levels), tt.opts)
 		if got := strings.Join(v.drawn(), " "); got != tt.want {
 			t.Errorf("%d levels, %+v: %s", tt.levels, tt.opts, got)
 		}
-		for range 2 { // read back, and once more
+		for range 2 { // read back twice
 			if n := v.read(t)["fib"]; n != tt.levels {
 				t.Errorf("%d levels, %+v: %d calls read back", tt.levels, tt.opts, n)
 			}
@@ -79,8 +79,8 @@ func TestRecursionIsFolded(t *testing.T) {
 	}
 }
 
-// Attribution also adds the contexts of the first call to the slice for viewers, where they replace earlier ones. The
-// calls stay unchanged.
+// Attribution also adds the contexts of the first call to the slice for viewers, where they replace earlier contexts. The calls
+// stay unchanged.
 func TestContextsOfFoldedCalls(t *testing.T) {
 	again := convert.Options{KeepPackets: true, Attribute: &attribution.Options{}}
 	v := view(t, recursion(93), convert.Options{Packets: pftrace.Compact})
@@ -139,7 +139,7 @@ func TestRecordingIsFolded(t *testing.T) {
 	}
 }
 
-// depth returns the nesting depth of complete events. Times count from packet to packet.
+// depth returns the nesting depth of complete events. Times are relative to the previous packet.
 func depth(packets []*pb.TracePacket) (deepest int) {
 	now, ends := int64(0), []int64{}
 	for _, p := range packets {

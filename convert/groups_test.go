@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// shownTree returns the rows below processes as viewers show them, indented: ordered by rank if the parent requires it,
+// shownTree returns the rows below processes as viewers show them, indented: ordered by rank if the parent requires it, and
 // otherwise by name.
 func shownTree(t *testing.T, output []byte) (lines []string) {
 	t.Helper()
@@ -63,7 +63,7 @@ func shownTree(t *testing.T, output []byte) (lines []string) {
 	return lines
 }
 
-// The asynchronous tracks of a process with many of them are in groups, which a second conversion preserves.
+// The asynchronous tracks of a process with many such tracks are in groups, which a second conversion preserves.
 func TestGroups(t *testing.T) {
 	var events []string
 	for _, of := range []string{
@@ -112,7 +112,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group and a row next to it may have the same name: viewers do not merge them.
+// A group and a row next to it can have the same name: viewers do not merge them.
 func TestGroupsAreNotMergedWithRows(t *testing.T) {
 	var events []string
 	for i, of := range []string{"cc,benchmark A", "cc,benchmark B", "cc,benchmark C", "v8 D", "v8 E", "v8 F", "v8 G", "navigation Frames"} {
@@ -138,7 +138,7 @@ func TestGroupsAreNotMergedWithRows(t *testing.T) {
 	}
 }
 
-// The members of a counter share their scale, even if the first event has only one, and after a second conversion.
+// The members of a counter share a scale, even if the first event has only one member, and even after a second conversion.
 func TestSharedScales(t *testing.T) {
 	input := []byte(`[{"ph":"C","name":"GPU memory","pid":1,"ts":0,"args":{"allocated":2}}, {"ph":"C","name":"GPU memory","pid":1,"ts":1,"args":{"allocated":1,"reserved":5}}, {"ph":"C","name":"load","pid":1,"ts":1,"args":{"x":1}}]`)
 	for range 2 {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// More than 512 simultaneous instants of any kind survive in Perfetto, which nests them: the rule of the validator.
+// More than 512 simultaneous instants of any kind survive in Perfetto, which nests them (a rule that the validator checks).
 func TestManyInstantsAtOneTime(t *testing.T) {
 	kinds := map[string]string{
 		"global":       `{"ph":"i","s":"g","name":"i","ts":5,"pid":1,"tid":1}`,

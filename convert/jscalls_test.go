@@ -19,10 +19,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// twoNodes are the root and a function f that it calls.
+// twoNodes contains the root and a function f that it calls.
 const twoNodes = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
 
-// sampledTimeline lists the calls, states and samples of a trace as lines of time in µs, track and description.
+// sampledTimeline lists the calls, states and samples in a trace as lines with time in µs, track and description.
 func sampledTimeline(t *testing.T, input string, opts convert.Options) (lines []string, report *convert.Report) {
 	t.Helper()
 	tl, report, err := loadText(t, input, opts)
@@ -53,13 +53,13 @@ func problemCounts(r *convert.Report) string {
 	return strings.Join(all, " ")
 }
 
-// head is the head event of a profile. For the sampler it started 3 µs earlier.
+// head returns the head event of a profile. According to the sampler, the profile started 3 µs earlier.
 func head(tid, ts int, id, source string) string {
 	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":%d,"ts":%d,"name":"Profile","id":%q,"args":{"data":{"startTime":%d,"source":%q}}}`,
 		tid, ts, id, ts-3, source)
 }
 
-// piece is a piece of a profile: f was running 10 and 20 µs after its start.
+// piece returns a piece of a profile: f was running 10 and 20 µs after its start.
 func piece(ts int, id string) string {
 	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":9,"ts":%d,"name":"ProfileChunk","id":%q,"args":{"data":{"cpuProfile":{%s,"samples":[2,2]},
 		"timeDeltas":[10,10]}}}`, ts, id, twoNodes)
@@ -67,13 +67,13 @@ func piece(ts int, id string) string {
 
 const (
 	mainThread = `{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"CrRendererMain"}}`
-	// wholeProfile is an event of old versions of Chrome.
+	// wholeProfile is an event from old versions of Chrome.
 	wholeProfile = `{"ph":"I","s":"t","pid":1,"tid":2,"ts":700,"name":"CpuProfile","args":{"data":{"cpuProfile":{` + twoNodes +
 		`,"startTime":100,"endTime":130,"samples":[2,2],"timeDeltas":[10,10]}}}}`
 )
 
-// profileCases has the expected tracks of each profile's calls, states and samples. The last sample of f ends the call
-// in a trace; the state and the weight of the sample last one more interval.
+// profileCases contains the expected tracks of each profile's calls, states and samples. The last sample of f ends the call in a
+// trace; the state and the weight of the sample last one more interval.
 var profileCases = []struct {
 	name     string
 	events   []string
@@ -121,7 +121,7 @@ var profileCases = []struct {
 		}, "profile_not_chosen×1",
 	},
 	{
-		// According to its deltas it started 20 µs before its first piece.
+		// According to its deltas, the profile started 20 µs before its first piece.
 		"one without head", []string{mainThread, piece(150, "0x1")}, convert.Options{},
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
 	},
@@ -130,7 +130,7 @@ var profileCases = []struct {
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
 	},
 	{
-		// Either could be the main thread's, so both are separate tracks, without calls.
+		// Either could belong to the main thread, so both have separate tracks, without calls.
 		"two without head", []string{mainThread, piece(150, "0x1"), piece(350, "0x2")}, convert.Options{},
 		[]string{
 			"140 1/2 sample", "140 1/2/track:V8_state script +20", "150 1/2 sample",
@@ -138,7 +138,7 @@ var profileCases = []struct {
 		}, "profile_without_head×2 profile_not_chosen×2",
 	},
 	{
-		// Two nodes are each other's parents, the last node is undefined, and the text is truncated.
+		// Two nodes are each other's parent, the last node is undefined, and the text is truncated.
 		"damaged", []string{
 			head(2, 100, "0x1", ""),
 			`{"ph":"P","pid":1,"tid":9,"ts":150,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"nodes":[
@@ -150,7 +150,7 @@ var profileCases = []struct {
 		"json_partial_event×1 profile_node_unknown_parent×2 profile_sample_unknown_node×2 json_unterminated×1",
 	},
 	{
-		// The first sample is before time 0, and so are the starts of the call and the state.
+		// The first sample is before time 0, as are the starts of the call and the state.
 		"begins before time 0", []string{wholeProfile}, convert.Options{TimeOffset: -115_000},
 		[]string{"0 1/2 f +5", "0 1/2/track:V8_state script +15", "5 1/2 sample"}, "event_negative_timestamp×1 profile_slice_clamped×2",
 	},
@@ -191,7 +191,7 @@ func TestProfilesOfATrace(t *testing.T) {
 	}
 }
 
-// TestChooseProfile lists the profiles of a trace, and rejects an unknown one.
+// TestChooseProfile lists the profiles in a trace, and rejects an unknown one.
 func TestChooseProfile(t *testing.T) {
 	input := "[" + strings.Join([]string{
 		mainThread, head(1, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(1, 300, "0x2", "Internal"), piece(350, "0x2"),
@@ -217,7 +217,7 @@ func TestChooseProfile(t *testing.T) {
 	}
 }
 
-// manyOnes is a list of a hundred million numbers that is never completely in memory. Another goroutine reads it ahead.
+// manyOnes is a list of a hundred million numbers that is never completely in memory. Another goroutine reads ahead in it.
 type manyOnes struct{ left atomic.Int64 }
 
 func (m *manyOnes) Read(p []byte) (int, error) {
@@ -230,7 +230,7 @@ func (m *manyOnes) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestProfileTooLarge checks that a profile which does not fit in memory is an error long before its end is read.
+// TestProfileTooLarge checks that a profile that does not fit into memory leads to an error long before its end is read.
 func TestProfileTooLarge(t *testing.T) {
 	recording.NeedAll(t, "makes a profile beyond the limits")
 	ones := new(manyOnes)
@@ -245,7 +245,7 @@ func TestProfileTooLarge(t *testing.T) {
 	}
 }
 
-// An event index identifies one event for weft view --event and weft flows --marker.
+// An event index identifies exactly one event for weft view --event and weft flows --marker.
 func TestEventIndexesAreUnique(t *testing.T) {
 	for name, input := range map[string]string{
 		"two sampled threads": head(1, 100, "0x1", "Inspector") + "," + piece(101, "0x1") + "," + head(2, 100, "0x2", "Inspector") + "," + piece(102, "0x2"),
@@ -261,7 +261,7 @@ func TestEventIndexesAreUnique(t *testing.T) {
 			}
 			seen, calls := map[uint32]string{}, map[timeline.TrackID]bool{}
 			err = tl.Walk(context.Background(), func(it *timeline.Item) error {
-				if it.Kind == timeline.ItemEnd || it.Kind == timeline.ItemCounter { // an event may have several values
+				if it.Kind == timeline.ItemEnd || it.Kind == timeline.ItemCounter { // an event can have several values
 					return nil
 				}
 				what := fmt.Sprintf("%s %q at %d", testkit.Path(tl, it.Track), it.Name, it.TS)

@@ -19,12 +19,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// task is an event of a message loop, with times in µs.
+// task returns an event-loop task, with times in µs.
 func task(tid int, name string, ts, dur int) string {
 	return fmt.Sprintf(`{"ph":"X","cat":"toplevel","name":%q,"pid":1,"tid":%d,"ts":%d,"dur":%d}`, name, tid, ts, dur)
 }
 
-// Long tasks are the outermost tasks of an event loop that take 50 ms or more and have an end in the input.
+// Long tasks are the outermost event-loop tasks that take at least 50 ms and have an end in the input.
 func TestLongTasks(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []string
@@ -80,7 +80,7 @@ func convertedWith(t *testing.T, input []byte, opts convert.Options) []byte {
 	return out.Bytes()
 }
 
-// marksOf returns the marks and all other events of a trace in the order of time.
+// marksOf returns the marks and all other events in a trace, in time order.
 func marksOf(t *testing.T, data []byte) (marks, others []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
@@ -121,7 +121,7 @@ func marksOf(t *testing.T, data []byte) (marks, others []string) {
 
 var chromeTime = regexp.MustCompile(`"(ts|dur)":(\d+)`)
 
-// slowed slows a recording of Chrome down by a factor of forty.
+// slowed slows a Chrome recording down by a factor of forty.
 func slowed(data []byte) []byte {
 	return chromeTime.ReplaceAllFunc(data, func(m []byte) []byte {
 		var n int64
@@ -131,8 +131,8 @@ func slowed(data []byte) []byte {
 	})
 }
 
-// Marks change nothing else: attribution, reports, flows and all other events are the same with and without them, in
-// whatever order they are written, read and removed.
+// Marks change nothing else: attribution, reports, flows and all other events are the same with and without marks, in whatever
+// order the marks are written, read and removed.
 func TestLongTasksChangeNothingElse(t *testing.T) {
 	for _, name := range recording.Some([]string{
 		"traces/chrome/chrome-devtools-small.json.gz", "traces/chrome/chrome-everything-small.json.gz", "traces/firefox/gecko/ff-gecko-small.json.gz",
@@ -171,7 +171,7 @@ func TestLongTasksChangeNothingElse(t *testing.T) {
 	}
 }
 
-// slicesReport returns the report about all slices by name.
+// slicesReport returns the report on all slices by name.
 func slicesReport(t *testing.T, data []byte) string {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
@@ -205,7 +205,7 @@ func withoutOrdinals(a answers) answers {
 
 var ordinals = regexp.MustCompile(`(\b(?:Ordinal|Track|Thread|ID|Event):)\d+`)
 
-// With an attribution, marks have contexts. A trace that is copied packet by packet gets no marks.
+// With an attribution, marks have contexts. A trace copied packet by packet receives no marks.
 func TestLongTasksWithContexts(t *testing.T) {
 	input := []byte("[" + task(1, "RunTask", 0, 80_000) + `,{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":10000,"dur":60000,"args":{"data":{"frame":"F"}}},` +
 		`{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":72000,"dur":5000,"args":{"data":{"frame":"G"}}}]`)
@@ -272,7 +272,7 @@ func ranFor(t *testing.T, data []byte) (text string) {
 	return text
 }
 
-// Tasks beyond the limit are counted, and the same ones are marked with any number of workers.
+// Tasks beyond the limit are counted, and the same tasks are marked with any number of workers.
 func TestLongTaskLimit(t *testing.T) {
 	const limit, more = 1 << 16, 3
 	var input bytes.Buffer
@@ -305,8 +305,8 @@ func TestLongTaskLimit(t *testing.T) {
 	}
 }
 
-// A mark names the longest part of its task: the innermost slice with at least half of it, otherwise the longest; and
-// whether it is work of the profiler.
+// A mark names the longest part of its task: the innermost slice that takes at least half of the task, or otherwise the longest
+// slice. It also states whether that part is the profiler's own work.
 func TestLongestPart(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// ranks returns a job that merges generated ranks of a size.
+// ranks returns a job that merges generated ranks of the given size.
 func ranks(tb testing.TB, files, bytesEach int) *merge.Job {
 	tb.Helper()
 	job := &merge.Job{}
@@ -25,7 +25,7 @@ func ranks(tb testing.TB, files, bytesEach int) *merge.Job {
 	for i := range files {
 		text := pytorch(tb, uint64(i+1), bytesEach)
 		job.Sources = append(job.Sources, merge.Source{Name: fmt.Sprint("rank", i), Open: func() (io.ReadCloser, error) {
-			return io.NopCloser(struct{ io.Reader }{bytes.NewReader(text)}), nil // read like a file
+			return io.NopCloser(struct{ io.Reader }{bytes.NewReader(text)}), nil // hides other methods, so that the text is read like a file
 		}})
 	}
 	return job
@@ -49,8 +49,8 @@ func merged(tb testing.TB, job *merge.Job, opts convert.Options) {
 	}
 }
 
-// BenchmarkMergeRanks merges ranks, a few large ones and many small ones. Each reports the time relative to converting
-// one file of the same size (x-convert), and the part for clues (x-clues).
+// BenchmarkMergeRanks merges ranks: a few large ones, and many small ones. Each benchmark reports the time relative to converting
+// one file of the same size (x-convert), and the share spent on clues (x-clues).
 func BenchmarkMergeRanks(b *testing.B) {
 	const size = 32 << 20
 	one := pytorch(b, 1, size)
@@ -84,7 +84,7 @@ func timed(f func()) time.Duration {
 	return time.Since(began)
 }
 
-// TestMemoryOfManyInputs checks that inputs reuse each other's memory. With separate blocks and windows each would
+// TestMemoryOfManyInputs checks that inputs reuse each other's memory. With separate blocks and windows, each input would
 // allocate 9 MB.
 func TestMemoryOfManyInputs(t *testing.T) {
 	recording.NeedAll(t, "measures memory")

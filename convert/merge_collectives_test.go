@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/merge"
 )
 
-// rankOf is the recording of a rank with a given clock error: it enters each collective when its work is done, and
-// leaves it soon after all have entered.
+// rankOf returns the recording of a rank with a given clock error: the rank enters each collective when its work is done, and
+// leaves it soon after all ranks have entered.
 func rankOf(rank int, entered []int64, last []int64, off func(at int64) int64) merge.Source {
 	var b strings.Builder
 	b.WriteString(`{"traceEvents":[`)
@@ -29,8 +29,8 @@ func rankOf(rank int, entered []int64, last []int64, off func(at int64) int64) m
 	return textSource(fmt.Sprint("rank", rank), b.String())
 }
 
-// Collectives determine the offsets of a process group of any size: of 200 ranks with wall clocks wrong by up to 5 ms,
-// each is placed correctly to a fraction of a millisecond. A rank whose clock is set in between is named.
+// Collectives determine the offsets in a process group of any size: each of 200 ranks with wall clocks wrong by up to 5 ms is
+// placed correctly to within a fraction of a millisecond. A rank whose clock is adjusted during the recording is named.
 func TestCollectivesOfManyRanks(t *testing.T) {
 	const ranks, steps = 200, 20
 	const start, step = int64(1_700_000_000_000_000_000), int64(10_000_000)

@@ -22,7 +22,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// chromePage is Chrome's recording of a page with a frame in it. All ids are the same in every such recording; the urls
+// chromePage returns Chrome's recording of a page with a frame in it. All ids are the same in every such recording; the URLs
 // contain the name.
 func chromePage(name string, at int) string {
 	events := []string{
@@ -57,7 +57,7 @@ func chromePage(name string, at int) string {
 	return `{"metadata":{"clock-domain":"LINUX_CLOCK_MONOTONIC"},"traceEvents":[` + strings.Join(events, ",\n") + `]}`
 }
 
-// firefoxPage is the same for Firefox: one tab with nested windows.
+// firefoxPage returns the same for Firefox: one tab with nested windows.
 func firefoxPage(t *testing.T, name string, start int64) string {
 	path := recording.Large(t, "conformance/firefox-flows/profiles/01_simple_chain_term.json")
 	text, err := os.ReadFile(path)
@@ -98,7 +98,7 @@ func contextCosts(t *testing.T, tr *trace.Trace) map[string][]attribution.Row {
 	return all
 }
 
-// opened opens a trace, merged from several inputs if the context has some.
+// opened opens a trace. If ctx provides several inputs, it opens the trace merged from them.
 func opened(t *testing.T, ctx context.Context, text string) *trace.Trace {
 	t.Helper()
 	tr, err := convert.Open(ctx, strings.NewReader(text), convert.Options{})
@@ -108,14 +108,14 @@ func opened(t *testing.T, ctx context.Context, text string) *trace.Trace {
 	return tr
 }
 
-// withoutIDs returns rows in a form common to all recordings of a page: sorted, and without ids. It drops isolates,
-// which share one row.
+// withoutIDs returns rows in a form common to all recordings of a page: sorted and without ids. It drops isolates, which share a
+// row.
 func withoutIDs(rows ...attribution.Row) (texts []string) {
 	for _, r := range rows {
 		if r.ID == "(unattributed)" || r.Name == "garbage collector and compiler" {
 			continue
 		}
-		name, _, _ := strings.Cut(strings.TrimSuffix(r.Name, "@second"), " @") // input events have a time
+		name, _, _ := strings.Cut(strings.TrimSuffix(r.Name, "@second"), " @") // the names of input events contain a time
 		r.ID, r.Name, r.Parent, r.Members = "", name, "", nil
 		texts = append(texts, fmt.Sprintf("%+v", r))
 	}
@@ -123,8 +123,8 @@ func withoutIDs(rows ...attribution.Row) (texts []string) {
 	return texts
 }
 
-// Two recordings whose contexts have the same ids, in processes with the same pids, share none of them, neither on the
-// merged timeline nor in its output: each context has the costs of its own recording. Inputs of one process share all.
+// Two recordings whose contexts have the same ids, in processes with the same pids, share no contexts, either on the merged
+// timeline or in its output: each context has the costs from its own recording. Inputs from the same process share all contexts.
 func TestMergedContexts(t *testing.T) {
 	recordings := map[string][2]string{
 		"chrome":  {chromePage("first", 0), chromePage("second", 500_000)},
@@ -177,8 +177,8 @@ func TestMergedContexts(t *testing.T) {
 	}
 }
 
-// A dispatched event has its time on the clock of its recording. It keeps its input event wherever it is shifted: in a
-// merge, in its output, in a merge of that, and with an offset for a single recording.
+// A dispatched event has its time on its recording's clock. It stays associated with its input event however it is shifted: in a
+// merge, in the output of a merge, in a merge of that output, and with an offset for a single recording.
 func TestMovedDispatches(t *testing.T) {
 	const events = `[
 		{"ph":"b","name":"EventTiming","cat":"devtools.timeline","id":"0x5","ts":60000,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":13}}},

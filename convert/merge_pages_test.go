@@ -27,7 +27,7 @@ const (
 		{"timestamp":20,"stackId":0},{"timestamp":30}]}`
 )
 
-// mergeTexts merges textual inputs, with an offset for the last one if it is not nil.
+// mergeTexts merges textual inputs. offset, if not nil, applies to the last one.
 func mergeTexts(t *testing.T, offset *timeline.Nanos, texts ...string) (*convert.Report, []byte) {
 	t.Helper()
 	job := &merge.Job{Options: merge.Options{Reference: -1}}
@@ -67,8 +67,8 @@ func dumpLines(t *testing.T, data []byte) []string {
 	return lines
 }
 
-// TestMergePagesOfSeveralTraces checks that the profiles of a file are in the processes of their pages, possibly in
-// several traces.
+// TestMergePagesOfSeveralTraces checks that the profiles in a file are in the processes of their pages, which may be in several
+// traces.
 func TestMergePagesOfSeveralTraces(t *testing.T) {
 	const (
 		traceOfP = `[{"ph":"R","name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"https://example.org/p"}}},
@@ -97,7 +97,7 @@ func TestMergePagesOfSeveralTraces(t *testing.T) {
 	}
 }
 
-// mergedSamples lists the samples of a trace merged with a self-profile: thread, counter and weight of each.
+// mergedSamples lists the samples in a trace merged with a self-profile, with the thread, counter and weight of each.
 func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline.Timeline, report *convert.Report) {
 	t.Helper()
 	report, out := mergeTexts(t, new(timeline.Nanos), trace, selfProfile)
@@ -117,8 +117,8 @@ func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline
 	return lines, tl, report
 }
 
-// A trace has one description of its samples. Samples of a self-profile weigh nanoseconds if the trace has no others,
-// and otherwise count as one each, both for JSON and for Perfetto traces.
+// A trace has one description for its samples. The samples of a self-profile weigh nanoseconds if the trace has no other samples,
+// and otherwise count as one each, for both JSON and Perfetto traces.
 func TestMergedSamplesWeighWhatIsDescribed(t *testing.T) {
 	perfetto := func(trace string) string {
 		var out bytes.Buffer
@@ -127,7 +127,7 @@ func TestMergedSamplesWeighWhatIsDescribed(t *testing.T) {
 		}
 		return out.String()
 	}
-	const ofTrace = "1/2 " // its thread
+	const ofTrace = "1/2 " // the trace's thread
 	for _, c := range []struct {
 		name, trace string
 		want        []string

@@ -19,10 +19,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// errBroken is the error of failing inputs.
+// errBroken is the error that failing inputs return.
 var errBroken = errors.New("broken")
 
-// rankSource is a recording with one event on the wall clock; its failAt-th opening fails, 0: none.
+// rankSource returns a recording with one event on the wall clock. Opening it fails the failAt-th time; 0: never.
 func rankSource(name string, pid, failAt int) merge.Source {
 	opened := 0
 	text := fmt.Sprintf(`[{"ph":"X","name":"step","pid":%d,"tid":1,"ts":1000000000000000,"dur":5,"args":{"k":%d}}]`, pid, pid)
@@ -67,8 +67,8 @@ func mergeSources(keepGoing bool, sources ...merge.Source) (*merge.Job, []byte, 
 	return job, out.Bytes(), err
 }
 
-// An input that fails when its events are read, the third time, is skipped like one that fails before: nothing of it is
-// in the output.
+// An input that fails when its events are read (its third opening) is skipped like one that fails earlier: none of its data is in
+// the output.
 func TestMergeKeepsGoing(t *testing.T) {
 	a, c := rankSource("a", 1, 0), rankSource("c", 3, 0)
 	_, want, err := mergeSources(true, a, c)

@@ -12,9 +12,9 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// BenchmarkOpen opens traces and loops over their events: the Perfetto trace that weft makes from a JSON trace, as a
-// file and without compression. x-json is the CPU time, including system time, relative to the JSON. Both are measured
-// alternately, and the fastest of each counts. For one core:
+// BenchmarkOpen opens traces and loops over their events. The traces are the Perfetto trace that weft converts from a JSON trace,
+// as a file and without compression. x-json is the CPU time, including system time, relative to the JSON trace. Both are measured
+// alternately, and the fastest of each counts. To measure one core:
 //
 //	go test -run '^$' -bench Open -benchtime 5x -cpu 1 ./convert
 func BenchmarkOpen(b *testing.B) {
@@ -72,7 +72,7 @@ func benchmarkOpen(b *testing.B, input []byte) {
 	}
 }
 
-// fastest returns the shorter of two times; 0 means unknown.
+// fastest returns the shorter of two times, where 0 means unknown.
 func fastest(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -80,7 +80,7 @@ func fastest(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// timeOpen returns the CPU time of opening a trace and looping over its events once, and the number of events.
+// timeOpen returns the CPU time for opening a trace and looping over its events once, and the number of events.
 func timeOpen(b *testing.B, input []byte) (cpu time.Duration, events int) {
 	runtime.GC() // exclude earlier garbage
 	start := cpuTime()

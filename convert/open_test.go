@@ -20,10 +20,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// shortInput is the size up to which tests use a recording in several forms.
+// shortInput is the maximum size of recordings that tests use in several forms.
 const shortInput = 128 << 10
 
-// forEachRecording runs a test with every undamaged recording.
+// forEachRecording runs a test on every undamaged recording.
 func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
 	for _, f := range recordings(t) {
 		if !f.Damaged() {
@@ -32,14 +32,14 @@ func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
 	}
 }
 
-// forEachInput runs a test with every recording, including damaged ones.
+// forEachInput runs a test on every recording, including damaged ones.
 func forEachInput(t *testing.T, fn func(t *testing.T, data []byte)) {
 	for _, f := range recordings(t) {
 		runRecording(t, f, fn)
 	}
 }
 
-// damaged reports whether a test, by its name, uses a damaged recording.
+// damaged reports whether a test, given by name, uses a damaged recording.
 func damaged(name string) bool {
 	return strings.Contains(name, "damaged") || strings.Contains(name, "cut60pct")
 }
@@ -79,8 +79,8 @@ func openTrace(t *testing.T, data []byte) *trace.Trace {
 	return tr
 }
 
-// TestEventsNest checks the nesting promised by Trace.Events: parents come first and contain their children, which are
-// one level deeper on the same track and lane. The summary counts the same events.
+// TestEventsNest checks the nesting that Trace.Events promises: parents come first and contain their children, which are one
+// level deeper on the same track and lane. The summary counts the same events.
 func TestEventsNest(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		tr := openTrace(t, data)
@@ -126,14 +126,14 @@ func TestEventsNest(t *testing.T) {
 	})
 }
 
-// TestReadBack converts recordings, both intact and damaged, and reads the result: it is the same trace. Marks of long
-// tasks are excluded: like attribution's notes they are additions of a conversion (TestLongTasks).
+// TestReadBack converts recordings, both intact and damaged, and reads the result back: it is the same trace. Marks for long
+// tasks are excluded because, like attribution's notes, a conversion adds them (TestLongTasks).
 func TestReadBack(t *testing.T) {
 	forEachInput(t, func(t *testing.T, data []byte) {
 		var out bytes.Buffer
 		_, err := convert.Convert(context.Background(), &out, bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), NoLongTasks: true})
 		if err != nil && damaged(t.Name()) {
-			t.Skip(err) // too little remains
+			t.Skip(err) // too little of the recording remains
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestReadBack(t *testing.T) {
 	})
 }
 
-// attributeLines returns the attributes of a trace, without those that a conversion adds.
+// attributeLines returns the attributes of a trace, except those that a conversion adds.
 func attributeLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	for a := range tr.Attributes() {
 		if a.Key == "weft.version" || a.Key == "weft.input_format" || strings.HasPrefix(a.Key, "weft.problem.") {
@@ -164,7 +164,7 @@ func attributeLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	return all
 }
 
-// factLines returns the pages of a trace and the facts about its threads.
+// factLines returns the pages in a trace and the facts about its threads.
 func factLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	tl := timeline.Of(tr)
 	for id := range timeline.TrackID(tl.TrackCount()) {
@@ -181,7 +181,7 @@ func factLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	return all
 }
 
-// trackLines returns the tracks of a trace.
+// trackLines returns the tracks of a trace as text.
 func trackLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	for track := range tr.Tracks() {
 		all = append(all, trackLine(track))
@@ -190,14 +190,14 @@ func trackLines(_ *testing.T, tr *trace.Trace) (all []string) {
 	return all
 }
 
-// trackLine formats everything about a track that does not depend on ids.
+// trackLine formats all properties of a track that do not depend on ids.
 func trackLine(track trace.Track) string {
 	track.ID, track.Parent = 0, 0
 	return fmt.Sprintf("%#v", track)
 }
 
-// eventLines returns the events of a trace in a form for comparing traces: without ids and positions in the input, and
-// sorted if simultaneous. Flow ids are numbered in the order of appearance.
+// eventLines returns the events of a trace in a form for comparing traces: without ids and positions in the input, and sorted if
+// simultaneous. Flow ids are numbered in order of appearance.
 func eventLines(t *testing.T, tr *trace.Trace) []string {
 	t.Helper()
 	texts := map[trace.EventID]string{}

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestForeignArguments reads converted recordings as traces of another producer that uses weft's argument names: the
-// answers are the same as for arguments with other names.
+// TestForeignArguments reads converted recordings as traces from another producer that uses weft's argument names: the answers
+// are the same as for arguments with other names.
 func TestForeignArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		foreign := withoutMarks(t, converted(t, data))
@@ -46,7 +46,7 @@ func otherName(name string) string {
 // misleading looks like weft's additions to an event, but is in the input.
 const misleading = `{"tdur":77000000,"id":"0x9","id2":{"global":"0x9"},"ph":"(","scope":"ptr","tab":9,"marker":"Reflow","samples":7,"did_not_end":true}`
 
-// TestForeignJSONArguments does the same for traces of Chrome whose events all have such arguments.
+// TestForeignJSONArguments does the same for Chrome traces in which all events have such arguments.
 func TestForeignJSONArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		data = unpacked(t, data)
@@ -128,8 +128,7 @@ func encodedTrace(t *testing.T, text string) []byte {
 	return data
 }
 
-// reservedNames returns the names of arguments of slices and of attributes that look like weft's, except additions of
-// conversions.
+// reservedNames returns the names of slice arguments and of attributes that look like weft's, except those that conversions add.
 func reservedNames(t *testing.T, input []byte) (names string) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), bytes.NewReader(input), convert.Options{TempDir: t.TempDir()})

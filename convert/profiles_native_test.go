@@ -19,7 +19,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// native makes a Perfetto trace from packets in text form. Sequence 2 is thread 2 of process 1, sequence 9 is thread 9.
+// native builds a Perfetto trace from packets in text form. Sequence 2 is thread 2 of process 1, and sequence 9 is thread 9.
 func native(t *testing.T, packets ...string) string {
 	t.Helper()
 	text := `packet { trusted_packet_sequence_id: 2 sequence_flags: 1 track_descriptor { uuid: 1 process { pid: 1 } } }
@@ -38,12 +38,12 @@ func native(t *testing.T, packets ...string) string {
 	return string(b)
 }
 
-// nativeEvent is a packet with an event, at a time in µs.
+// nativeEvent returns a packet with an event at a time in µs.
 func nativeEvent(sequence, ts int, name, rest string) string {
 	return fmt.Sprintf(`packet { trusted_packet_sequence_id: %d timestamp: %d000 track_event { name: %q %s } }`, sequence, ts, name, rest)
 }
 
-// nativePiece is a legacy event of phase P with data as JSON text, in the given field of its annotation.
+// nativePiece returns a legacy event with phase P and with data as JSON text in the given field of its annotation.
 func nativePiece(sequence, ts int, name string, id int, field, data string) string {
 	return nativeEvent(sequence, ts, name, fmt.Sprintf(
 		`debug_annotations { name: "data" %s: %s } legacy_event { phase: 80 unscoped_id: %d }`, field, strconv.Quote(data), id))
@@ -53,8 +53,7 @@ func nativeHead(ts, id int, source string) string {
 	return nativePiece(2, ts, "Profile", id, "legacy_json_value", fmt.Sprintf(`{"startTime":%d,"source":%q}`, ts-3, source))
 }
 
-// sampled is the data of a piece: the nodes running 10 and 20 µs after the start of its profile. Trace id 7 belongs to
-// f.
+// sampled returns the data of a piece: the nodes running 10 and 20 µs after the start of its profile. Trace id 7 belongs to f.
 func sampled(first, second int) string {
 	return fmt.Sprintf(`{"cpuProfile":{%s,"samples":[%d,%d],"trace_ids":{"7":2}},"timeDeltas":[10,10]}`, twoNodes, first, second)
 }
@@ -63,14 +62,14 @@ func nativeChunk(ts, id, first, second int) string {
 	return nativePiece(9, ts, "ProfileChunk", id, "legacy_json_value", sampled(first, second))
 }
 
-// running are the calls, states and samples of a profile that starts at 100 µs with f running.
+// running lists the calls, states and samples of a profile that starts at 100 µs with f running.
 var running = []string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}
 
-// byTraceID is the same for a profile whose samples contain no function, with f running at 105 µs according to a trace
+// byTraceID is the same for a profile whose samples contain no functions, but where f was running at 105 µs according to a trace
 // id.
 var byTraceID = []string{"105 1/2 f +5", "110 1/2 sample", "110 1/2/track:V8_state program +20", "120 1/2 sample"}
 
-// nativeCases are profiles in Perfetto traces. Each kept piece has an instant.
+// nativeCases are profiles in Perfetto traces. Each piece that is kept has an instant.
 var nativeCases = []struct {
 	name     string
 	packets  []string
@@ -109,7 +108,7 @@ var nativeCases = []struct {
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, 0, "profile_without_head×1",
 	},
 	{
-		// Each piece continues the one before. Perfetto writes the rest of one thread before the rest of another.
+		// Each piece continues the previous one. Perfetto writes the rest of one thread before the rest of another.
 		"the last piece first in the file", []string{
 			nativeHead(100, 1, ""), nativePiece(2, 200, "ProfileChunk", 1, "legacy_json_value", `{"cpuProfile":{"samples":[1]},"timeDeltas":[30]}`),
 			nativeChunk(150, 1, 2, 2),
@@ -128,7 +127,7 @@ var nativeCases = []struct {
 		convert.Options{}, running, 1, "profile_malformed×1",
 	},
 	{
-		// A head whose thread is never described.
+		// This head belongs to a thread that is never described.
 		"a thread that is not known", []string{
 			`packet { trusted_packet_sequence_id: 3 sequence_flags: 1 timestamp: 100000 track_event { track_uuid: 77 name: "Profile" legacy_event { phase: 80 } } }`,
 		}, convert.Options{}, nil, 1, "",
@@ -146,7 +145,7 @@ var nativeCases = []struct {
 		}, convert.Options{}, running, 3, "",
 	},
 	{
-		// By DevTools' rules it ends the calls outside invocations.
+		// According to the DevTools rules, it ends the calls outside invocations.
 		"a mark", []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2), nativeEvent(2, 115, "R", `legacy_event { phase: 82 }`)},
 		convert.Options{JSCalls: convert.JSCallsDevTools},
 		[]string{"110 1/2 sample", "110 1/2 f +5", "110 1/2/track:V8_state script +20", "120 1/2 sample", "120 1/2 f +0"}, 2, "",
@@ -173,12 +172,12 @@ var nativeCases = []struct {
 	},
 }
 
-// traced is a profile with samples of the root only, and an instant with arguments before its first sample.
+// traced returns a profile with samples of the root only, and an instant with arguments before its first sample.
 func traced(annotations string) []string {
 	return []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 1, 1), nativeEvent(2, 105, "at", "type: TYPE_INSTANT "+annotations)}
 }
 
-// TestNativeProfiles checks the conversion of V8 profiles in Perfetto traces of Chrome.
+// TestNativeProfiles checks the conversion of V8 profiles in Chrome's Perfetto traces.
 func TestNativeProfiles(t *testing.T) {
 	for _, c := range nativeCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,7 +195,7 @@ func TestNativeProfiles(t *testing.T) {
 	}
 }
 
-// TestNativeProfileList checks that reports list the profiles of Perfetto traces and that one can be chosen.
+// TestNativeProfileList checks that reports list the profiles in Perfetto traces and that one can be chosen.
 func TestNativeProfileList(t *testing.T) {
 	_, report := sampledTimeline(t, native(t, nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)), convert.Options{})
 	want := []convert.Profile{{
@@ -212,8 +211,8 @@ func TestNativeProfileList(t *testing.T) {
 	}
 }
 
-// A trace has one description of its samples: V8's samples do not weigh nanoseconds if other samples of the trace count
-// something else, and the others do not become nanoseconds. In a trace with only the profile, its samples weigh 10 µs
+// A trace has one description for its samples: V8 samples do not weigh nanoseconds if other samples in the trace count something
+// else, and those other samples do not become nanoseconds. In a trace that contains only the profile, its samples weigh 10 µs
 // each.
 func TestProfilesBesideOtherSamples(t *testing.T) {
 	perf := `packet { trusted_packet_sequence_id: 2 timestamp: 90000 perf_sample { cpu: 1 pid: 1 tid: 2 } }`

@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// renamings are the tested renamings: random, all different, and like weft's tracks.
+// renamings returns the renamings to test: random names, all different names, and the names of weft's tracks.
 func renamings() map[string]func(old string) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	n := 0
@@ -34,14 +34,14 @@ func renamings() map[string]func(old string) string {
 	}
 }
 
-// weftNames are names of weft's own tracks.
+// weftNames lists names of weft's own tracks.
 var weftNames = []string{
 	"Overlapping slices", "GPU objects", "Global instants", "Process instants", "Other events", "Clock sync", "Thread state", "JS samples",
 	"V8 state", "Browser activity", "Sample category", "Sample page", "Network", "Allocations", "JS Tracer", "Profiler paused",
 	"Context: Frame", "Contexts", "(contexts and states)",
 }
 
-// meanings are names with a meaning in the specifications, which tests therefore keep: they identify Chrome's main
+// meanings lists names that have a meaning in the specifications and that tests therefore keep: they identify Chrome's main
 // process and threads (profile-calls.md 2), and Firefox's main threads name their process (firefox.md 2).
 var meanings = []string{"Browser", "CrBrowserMain", "CrRendererMain", "GeckoMain"}
 
@@ -55,16 +55,16 @@ func unlessMeaning(give func(string) string) func(string) string {
 	}
 }
 
-// TestRenamed renames every track, process and thread of converted recordings: attribution, reports and flows stay the
-// same except for these names. In weft's own traces marks have the meaning, so all names are changed.
+// TestRenamed renames every track, process and thread in converted recordings: attribution, reports and flows stay the same
+// except for these names. In weft's own traces, marks carry the meaning, so all names are changed.
 func TestRenamed(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		checkRenamed(t, converted(t, data), renamedTrace)
 	})
 }
 
-// TestRenamedForeign is TestRenamed for traces of another producer that uses weft's track names: without weft's marks
-// they are treated like any other names.
+// TestRenamedForeign is TestRenamed for traces from another producer that uses weft's track names: without weft's marks, they are
+// treated like any other names.
 func TestRenamedForeign(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		foreign := withoutMarks(t, converted(t, data))
@@ -89,7 +89,7 @@ func unpacked(t *testing.T, data []byte) []byte {
 	return data
 }
 
-// checkRenamed compares the answers about a trace before and after renamings.
+// checkRenamed compares the answers about a trace before and after each renaming.
 func checkRenamed(t *testing.T, data []byte, rename func(*testing.T, []byte, func(string) string) []byte) {
 	t.Helper()
 	if bytes.Equal(data, rename(t, data, func(string) string { return "?" })) {
@@ -129,8 +129,8 @@ func editTrace(t *testing.T, trace []byte, edit func(p *protos.TracePacket)) []b
 	return out
 }
 
-// renamedTrace renames all tracks, processes and threads of a Perfetto trace, and replaces the texts of attributes that
-// describe Firefox's pages and threads.
+// renamedTrace renames all tracks, processes and threads in a Perfetto trace, and replaces the texts of attributes that describe
+// Firefox's pages and threads.
 func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 	t.Helper()
 	return editTrace(t, trace, func(p *protos.TracePacket) {
@@ -158,7 +158,7 @@ func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 	})
 }
 
-// withoutMarks removes the marks of a trace of weft.
+// withoutMarks removes the marks from a trace written by weft.
 func withoutMarks(t *testing.T, trace []byte) []byte {
 	t.Helper()
 	return editTrace(t, trace, func(p *protos.TracePacket) {
@@ -172,10 +172,10 @@ func withoutMarks(t *testing.T, trace []byte) []byte {
 	})
 }
 
-// answers are weft's answers about a trace, without the names of tracks, processes and threads; rows in the order of
-// these names are sorted.
+// answers holds weft's answers about a trace, without the names of tracks, processes and threads; rows that are ordered by these
+// names are sorted.
 type answers struct {
-	Contexts  []string // of slices and instants, by ordinal
+	Contexts  []string // contexts of slices and instants, by ordinal
 	Costs     map[string][]string
 	Inputs    []string
 	Requests  []string

@@ -19,9 +19,9 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// TestSameEvents exports the events of recordings, intact and damaged, before and after conversion: they are the same
-// messages in the same order with the same ids. Only the position of an event in the input differs. Marks of long
-// tasks, which a conversion adds, do not count as events.
+// TestSameEvents exports the events of recordings, both intact and damaged, before and after conversion: they are the same
+// messages in the same order with the same ids. Only the position of an event in the input differs. Marks for long tasks, which a
+// conversion adds, do not count as events.
 func TestSameEvents(t *testing.T) {
 	forEachInput(t, func(t *testing.T, data []byte) {
 		want, ok := loadTimeline(t, data)
@@ -47,7 +47,7 @@ func TestSameEvents(t *testing.T) {
 	})
 }
 
-// loadTimeline opens a trace as weft export does; false if a damaged recording cannot be read.
+// loadTimeline opens a trace as weft export does; it returns false if a damaged recording cannot be read.
 func loadTimeline(t *testing.T, data []byte) (*timeline.Timeline, bool) {
 	t.Helper()
 	tr, err := convert.Open(context.Background(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), NoLongTasks: true})
@@ -86,7 +86,7 @@ func compareEvents(t *testing.T, what string, want, got *timeline.Timeline) {
 	}
 }
 
-// line returns an event as JSON by its index in a trace.
+// line returns the event at an index in a trace as JSON.
 func line(t *testing.T, tl *timeline.Timeline, place int) (text string) {
 	lines := eventstream.NewLines(tl)
 	walkRows(t, tl, func(row *resolved.Row) {
@@ -98,7 +98,7 @@ func line(t *testing.T, tl *timeline.Timeline, place int) (text string) {
 	return text
 }
 
-// walkRows calls a function for all events of a trace, without their positions in the input.
+// walkRows calls fn for all events in a trace, without their positions in the input.
 func walkRows(t *testing.T, tl *timeline.Timeline, fn func(*resolved.Row)) {
 	t.Helper()
 	rows := resolved.NewReader(tl)
@@ -160,8 +160,7 @@ func TestSameEventsCases(t *testing.T) {
 	}
 }
 
-// TestSameEventsShuffled does the same for traces of weft with shuffled packets, so that conclusions from their order
-// are wrong.
+// TestSameEventsShuffled does the same for weft traces with shuffled packets, for which conclusions from packet order are wrong.
 func TestSameEventsShuffled(t *testing.T) {
 	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	opts := convert.Options{TempDir: t.TempDir(), Packets: pftrace.Plain, Compression: pftrace.Uncompressed}
@@ -178,7 +177,7 @@ func TestSameEventsShuffled(t *testing.T) {
 		packets, rest = append(packets, rest[:n]), rest[n:]
 	}
 	for seed := range uint64(4) {
-		events := slices.Clone(packets)[len(packets)/4:] // descriptions come first
+		events := slices.Clone(packets)[len(packets)/4:] // the descriptions come first
 		random := rand.New(rand.NewPCG(seed, 0))
 		random.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 		shuffled := bytes.Join(append(slices.Clone(packets[:len(packets)/4]), events...), nil)

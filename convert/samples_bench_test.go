@@ -12,17 +12,17 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// sampledInputs are the forms and shapes of generated profiles. Most of the time of a conversion goes into calls, so
-// the number of calls per sample matters:
+// sampledInputs lists the forms and shapes of generated profiles. Most of the conversion time is spent on calls, so the number of
+// calls per sample matters:
 //
-//   - recorded: as many as real recordings have. DevTools recordings of Chrome repeat the stack before in 82 to 85 of 100
-//     samples and have stacks of 4 to 5 frames on average; chrome-devtools-long, the densest one, makes 0.35 calls of a
-//     sample, the generator 0.40. Of .cpuprofile files with more than a thousand samples, cdp-page-medium is the
-//     densest: 1.3.
-//   - dense: nearly every sample has a stack of its own, 20 frames deep, which makes 1.6 calls of a sample, and 2.2 where
-//     events cut them.
+//   - recorded: as many as real recordings have. Chrome's DevTools recordings repeat the previous stack in 82 to 85 of
+//     100 samples and have stacks of 4 to 5 frames on average; chrome-devtools-long, the densest one, gives 0.35 calls
+//     per sample, and the generator 0.40. Among .cpuprofile files with more than a thousand samples, cdp-page-medium is
+//     the densest: 1.3.
+//   - dense: nearly every sample has its own stack, 20 frames deep, which gives 1.6 calls per sample, or 2.2 where events
+//     cut them.
 //
-// The calls of a recording are the slices that weft info counts, less those with --js-calls off.
+// The calls in a recording are the slices that weft info counts, minus those with --js-calls off.
 var sampledInputs = []struct {
 	name    string
 	write   func(io.Writer, tracegen.CPUProfile) error
@@ -34,8 +34,8 @@ var sampledInputs = []struct {
 	{"chrome/dense", tracegen.WriteSampledTrace, tracegen.CPUProfile{Seed: 1, Depth: 20}},
 }
 
-// BenchmarkSamples converts V8 CPU profiles, as files and in Chrome traces, on one core: the time per sample must not
-// grow with their number. samples/s is by wall time, samples/cpu-s by CPU time of the process.
+// BenchmarkSamples converts V8 CPU profiles, as files and in Chrome traces, on one core: the time per sample must not grow with
+// the number of samples. samples/s uses wall-clock time, samples/cpu-s the CPU time of the process.
 func BenchmarkSamples(b *testing.B) {
 	for _, in := range sampledInputs {
 		for _, samples := range []int{100_000, 300_000, 1_000_000} {
@@ -72,8 +72,7 @@ func BenchmarkSamples(b *testing.B) {
 	}
 }
 
-// TestSampleAllocations checks that samples and calls need no allocations except for blocks of memory shared by
-// thousands of them.
+// TestSampleAllocations checks that samples and calls need no allocations except for memory blocks shared by thousands of them.
 func TestSampleAllocations(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	for name, write := range map[string]func(io.Writer, tracegen.CPUProfile) error{

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// sampledTrace returns a generated Chrome trace with a profile, and with positions in its functions if lines is set.
+// sampledTrace returns a generated Chrome trace with a profile.
 func sampledTrace(tb testing.TB, samples int) []byte {
 	tb.Helper()
 	var input bytes.Buffer
@@ -22,10 +22,10 @@ func sampledTrace(tb testing.TB, samples int) []byte {
 	return input.Bytes()
 }
 
-// TestMemoryOfSamples checks that the memory for V8's samples and the calls made from them does not grow beyond the
-// budget: four times as many need less than 8 bytes for each additional one. The index of the files of samples and
-// calls needs about half a byte each, measurements vary by a megabyte or two, and a sample in memory needs 24 bytes in
-// its table alone.
+// TestMemoryOfSamples checks that the memory for V8 samples, and for the calls derived from them, does not grow beyond the
+// budget: with four times as many samples, each additional one needs less than 8 bytes. The index of the files of samples and
+// calls needs about half a byte per sample, measurements vary by a megabyte or two, and a sample in memory needs 24 bytes in its
+// table alone.
 func TestMemoryOfSamples(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	peak := func(samples int) int64 {
@@ -45,8 +45,8 @@ func TestMemoryOfSamples(t *testing.T) {
 	}
 }
 
-// TestSamplesWithinMemory checks that samples and calls do not depend on the budget and the number of workers, and that
-// no temporary file remains.
+// TestSamplesWithinMemory checks that samples and calls do not depend on the budget or the number of workers, and that no
+// temporary file remains.
 func TestSamplesWithinMemory(t *testing.T) {
 	recording.NeedAll(t, "converts 20 times")
 	input := sampledTrace(t, 100_000)

@@ -16,18 +16,18 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// jpeg is a picture for everything except viewers.
+// jpeg is recognized as a picture by all programs except viewers.
 const jpeg = "\xff\xd8\xff\xe0\x00\x10JFIF\x00 and the rest of the picture"
 
 var jpeg64 = base64.StdEncoding.EncodeToString([]byte(jpeg))
 
-// screenshotEvent is a screenshot of current (I) or earlier (O) versions of Chrome.
+// screenshotEvent returns a screenshot from current (I) or earlier (O) versions of Chrome.
 func screenshotEvent(ph, snapshot string) string {
 	return fmt.Sprintf(`[{"ph":%q,"name":"Screenshot","cat":"disabled-by-default-devtools.screenshot","pid":1,"tid":1,"ts":5,"s":"t","id":"0x1",`+
 		`"args":{"frame_sequence":3,"snapshot":%q}}]`, ph, snapshot)
 }
 
-// firefoxScreenshot is a profile with a CompositorScreenshot.
+// firefoxScreenshot returns a profile with a CompositorScreenshot.
 func firefoxScreenshot(url string) string {
 	return fmt.Sprintf(`{"meta":{"version":34,"startTime":1000,"interval":1,"categories":[{"name":"Graphics","color":"green","subcategories":["Other"]}]},
 "threads":[{"name":"GeckoMain","pid":10,"tid":10,"stringTable":["CompositorScreenshot",%q],
@@ -86,7 +86,7 @@ func screenshotOf(t *testing.T, input string, opts convert.Options) (event strin
 	return event, report, buf.Bytes()
 }
 
-// TestScreenshots checks the packets of screenshots for what Perfetto's viewer needs: name, category and picture. A
+// TestScreenshots checks that the packets of screenshots contain what Perfetto's viewer needs: name, category and picture. A
 // converted picture converts to itself.
 func TestScreenshots(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))

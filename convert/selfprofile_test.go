@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// selfProfile has samples that last 10 ms, and one of 20 ms.
+	// selfProfile has samples that last 10 ms, and one that lasts 20 ms.
 	selfProfile = `{"resources":[],"frames":[{"name":"f"}],"stacks":[{"frameId":0}],"samples":[
 		{"timestamp":0,"stackId":0},{"timestamp":10,"stackId":0},{"timestamp":30,"stackId":0},{"timestamp":40}]}`
 
-	// countedTrace has a sample that counts as one, weighedTrace samples of V8 that weigh the nanoseconds to the next
-	// one.
+	// countedTrace has a sample that counts as one; weighedTrace has V8 samples that weigh the nanoseconds to the next sample.
 	countedTrace = `[{"ph":"P","name":"s","pid":1,"tid":2,"ts":1000,"stack":["g"]}]`
 	weighedTrace = `[{"ph":"P","name":"Profile","id":"1","pid":1,"tid":2,"ts":1000,"args":{"data":{"startTime":1000}}},
 		{"ph":"P","name":"ProfileChunk","id":"1","pid":1,"tid":2,"ts":1000,"args":{"data":{"cpuProfile":{` + twoNodes + `,"samples":[2,1]},
 		"timeDeltas":[0,500]}}}]`
 )
 
-// Options for self-profiles are an error for an input of another format if a self-profile is required, and have no
-// effect otherwise.
+// Options for self-profiles cause an error for an input in another format if a self-profile is required, and otherwise have no
+// effect.
 func TestSelfProfileRequired(t *testing.T) {
 	end := weft.Nanos(5)
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// BenchmarkRequests converts generated OpenTelemetry spans and HTTP archives on one core, and in the same run a
-// generated Chrome trace for comparison. MB/s are of the input; encoding/json decodes the same JSON into any.
+// BenchmarkRequests converts generated OpenTelemetry spans and HTTP archives on one core and, in the same run, a generated Chrome
+// trace for comparison. MB/s refers to the input; encoding/json decodes the same JSON into any.
 func BenchmarkRequests(b *testing.B) {
 	const size = 32 << 20
 	inputs := map[string][]byte{}
@@ -52,7 +52,7 @@ func benchmarkRequests(b *testing.B, input []byte) {
 	}
 }
 
-// benchmarkValues decodes the values of an input, one after the other.
+// benchmarkValues decodes the values in an input, one after the other.
 func benchmarkValues(b *testing.B, input []byte) {
 	b.SetBytes(int64(len(input)))
 	b.ReportAllocs()

@@ -9,8 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// serverInputs are recordings of requests by servers and browsers. A unit is a request with its spans, or an entry of
-// an archive.
+// serverInputs are recordings of requests by servers and browsers. A unit is a request with its spans, or an archive entry.
 var serverInputs = []struct {
 	name  string
 	write func(w io.Writer, units int) error
@@ -23,9 +22,9 @@ var serverInputs = []struct {
 	{"har", func(w io.Writer, n int) error { return tracegen.WriteArchive(w, tracegen.Archive{Seed: 1, Entries: n}) }, 2250},
 }
 
-// TestMemoryOfRequests checks that memory does not grow with the size of spans and archives beyond the budget. The
-// parts that grow are small: ids of traces, which are texts that events share, and the descent of spans, up to limits.
-// The inputs are generated while they are read; the larger ones have 200 MB.
+// TestMemoryOfRequests checks that memory does not grow beyond the budget with the size of spans and archives. The growing parts
+// are small: trace ids, which are texts shared by events, and the descent of spans, up to limits. The inputs are generated while
+// they are read; the larger ones have 200 MB.
 func TestMemoryOfRequests(t *testing.T) {
 	recording.NeedAll(t, "converts 900 MB")
 	const large = 200 << 20

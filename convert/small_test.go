@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The fixed cost of a small file: many tools write thousands of them.
+// The fixed cost per small file matters because many tools write thousands of them.
 
 const (
 	smallBytes = 100_000
 	smallFiles = 16 // different files
 )
 
-// smallTraces returns traces of about smallBytes.
+// smallTraces returns traces of about smallBytes each.
 func smallTraces(tb testing.TB) (traces [][]byte) {
 	tb.Helper()
 	for i := range smallFiles {
@@ -52,9 +52,9 @@ func BenchmarkManySmallFiles(b *testing.B) {
 	}
 }
 
-// Memory that every conversion allocates anew must be cleared and collected. Most of the rest is a window of 128 KiB
-// and data that grows with the trace: records, arguments, flows. Before reuse it was 7 MB for each of these files. The
-// limits are at most twice the values measured when they were set.
+// Memory that every conversion allocates anew must be cleared and collected. Most of the remaining allocations are a window of
+// 128 KiB and data that grows with the trace: records, arguments and flows. Before memory was reused, it was 7 MB for each of
+// these files. The limits are at most twice the values measured when they were set.
 func TestAllocationsPerFile(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	const maxBytes, maxAllocations = 1_000_000, 1000
@@ -79,7 +79,7 @@ func TestAllocationsPerFile(t *testing.T) {
 	}
 }
 
-// A Converter that was used before, with another compression or without success, gives the same bytes as a new one.
+// A Converter that has been used before, with another compression or without success, produces the same bytes as a new one.
 func TestConverterIsAsNew(t *testing.T) {
 	traces := smallTraces(t)
 	var used convert.Converter

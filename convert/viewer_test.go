@@ -17,11 +17,11 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// viewed is a converted trace for a viewer: the parts of packets in Perfetto's schema.
+// viewed is a converted trace as a viewer reads it: the parts of packets that are in Perfetto's schema.
 type viewed struct {
 	bytes   []byte
 	packets []*pb.TracePacket
-	names   map[uint64]string // interned
+	names   map[uint64]string // interned names
 	same    map[uint64]string // interned correlation ids
 	tracks  map[uint64]*pb.TrackDescriptor
 }
@@ -55,7 +55,7 @@ func view(t *testing.T, input string, opts convert.Options) *viewed {
 	return v
 }
 
-// slices returns the names and times of visible slices, with the source of their colors if it is not the name.
+// slices returns the names and times of visible slices, with the source of their color if this is not the name.
 func (v *viewed) slices() (all []string) {
 	open := map[uint64][]string{}
 	for _, p := range v.packets {
@@ -82,8 +82,8 @@ const profileWithIdle = `{"nodes":[
 	{"id":5,"callFrame":{"functionName":"","scriptId":"7","url":"http://a.test/a.js","lineNumber":8,"columnNumber":3}}],
 	"startTime":1000,"endTime":1060,"samples":[2,3,2,4,5,2],"timeDeltas":[0,10,10,10,10,10]}`
 
-// While a thread is idle, its track of states has a gap; weft reads back the same events as before. Calls are colored
-// by function: by name, or by another text where the name is ambiguous.
+// While a thread is idle, its track of states has a gap; weft reads back the same events as before. Calls are colored by
+// function: by name, or by another text if the name is ambiguous.
 func TestIdleIsAGap(t *testing.T) {
 	v := view(t, profileWithIdle, convert.Options{})
 	want := []string{
@@ -104,7 +104,7 @@ func TestIdleIsAGap(t *testing.T) {
 	}
 }
 
-// Viewers show a CPU time of 0 for instants with a thread time, so they get none.
+// Viewers would show a CPU time of 0 for instants with a thread time, so instants are written without one.
 func TestInstantsHaveNoCPUTime(t *testing.T) {
 	v := view(t, `[{"ph":"X","name":"s","ts":1,"dur":9,"tts":1,"tdur":5,"pid":1,"tid":2},
 		{"ph":"I","s":"t","name":"i","ts":2,"tts":2,"pid":1,"tid":2}]`, convert.Options{})
@@ -140,9 +140,8 @@ func TestContextsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// All overlapping slices of a GPU stream are on tracks with one name below its thread, which viewers show as one.
-// Nested slices stay on the thread's own track, and overlapping slices of a CPU thread are on a track with a
-// distinctive name.
+// All overlapping slices of a GPU stream are on tracks with the same name below its thread, which viewers show as one. Nested
+// slices stay on the thread's own track, and overlapping slices of a CPU thread are on a track with a distinctive name.
 func TestStreamsAreOneRowGroup(t *testing.T) {
 	v := view(t, `[
 		{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"stream 7"}},
@@ -182,8 +181,8 @@ func TestStreamsAreOneRowGroup(t *testing.T) {
 	}
 }
 
-// Viewers show timings of pages: marks and events of a page as instants of the main thread, intervals on a track with
-// their name below the process (docs/viewer.md).
+// Viewers show page timings: marks and events of a page as instants on the main thread, and intervals on a track with their name
+// below the process (docs/viewer.md).
 func TestWhereTimingsAre(t *testing.T) {
 	v := view(t, `[
 		{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"CrRendererMain"}},
@@ -223,7 +222,7 @@ func TestWhereTimingsAre(t *testing.T) {
 	}
 }
 
-// The track of a long task's mark is the first in the group of its thread and has a description.
+// The track for a long task's mark is the first in its thread's group and has a description.
 func TestLongTaskInTheViewer(t *testing.T) {
 	v := view(t, `[{"ph":"X","cat":"toplevel","name":"RunTask","pid":1,"tid":2,"ts":10,"dur":83000},
 		{"ph":"(","name":"context","id":"0x1","pid":1,"tid":2,"ts":20},{"ph":")","name":"context","id":"0x1","pid":1,"tid":2,"ts":30}]`,
@@ -252,13 +251,13 @@ func TestLongTaskInTheViewer(t *testing.T) {
 	}
 }
 
-// Viewers show dates if the input has one, in whatever form; an estimated date is marked and estimated again from the
-// conversion.
+// Viewers show dates if the input has one, in whatever form; an estimated date is marked, and is estimated again when the
+// conversion is read.
 func TestDates(t *testing.T) {
 	const first = `{"ph":"X","name":"RunTask","pid":1,"tid":1,"ts":5000000,"dur":9}`
 	for _, c := range []struct {
 		name, input string
-		want        string // readings of the trace: clock, time and possible error
+		want        string // clock readings in the trace: clock, time and possible error
 	}{
 		{"the head of a response", `[` + first + `,{"ph":"I","name":"ResourceReceiveResponse","pid":1,"tid":1,"ts":5030000,"s":"t",
 			"args":{"data":{"requestId":"1","responseTime":1700000000123.5,"timing":{"requestTime":5.0,"receiveHeadersStart":20}}}}]`,

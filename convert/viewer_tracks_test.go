@@ -41,7 +41,7 @@ func (v *viewed) tree() (lines []string) {
 	return lines
 }
 
-// TestTracksForViewers compares the tracks of inputs, as described by packets, with docs/viewer.md.
+// TestTracksForViewers compares the tracks of inputs, as the packets describe them, with docs/viewer.md.
 func TestTracksForViewers(t *testing.T) {
 	request := func(page, at string) string {
 		return `{"startedDateTime":"2024-02-29T12:34:56.` + at + `Z","time":300,"pageref":"` + page + `","request":{"method":"GET","url":"https://e.org/a"}}`

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// elsewhere has events that are not on the track of the thread that wrote them. Thread 3 has no other events, so that
-// the output has no track for it.
+// elsewhere has events that are not on the track of the thread that wrote them. Thread 3 has no other events, so the output has
+// no track for it.
 const elsewhere = `[
 	{"ph":"X","name":"on 1","pid":1,"tid":1,"ts":0,"dur":9},
 	{"ph":"X","name":"on 2","pid":1,"tid":2,"ts":0,"dur":9},
@@ -22,8 +22,7 @@ const elsewhere = `[
 	{"ph":"b","cat":"c","id":2,"name":"of a thread without events","pid":1,"tid":3,"ts":5},
 	{"ph":"e","cat":"c","id":2,"name":"of a thread without events","pid":1,"tid":3,"ts":6}]`
 
-// writers returns the writing thread of each event outside threads, by kind and time; "unknown" if that thread has no
-// track.
+// writers returns the writing thread for each event outside threads, by kind and time; "unknown" if that thread has no track.
 func writers(t *testing.T, input []byte) (all []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -51,8 +50,8 @@ func writers(t *testing.T, input []byte) (all []string) {
 	return all
 }
 
-// Repeated conversions keep the thread that wrote an event on another track, because attribution depends on it, unless
-// the thread has no track.
+// Repeated conversions remember the thread that wrote an event on another track, because attribution depends on it, unless the
+// thread has no track.
 func TestWrittenBy(t *testing.T) {
 	want := []string{"1 at 1µs: 2", "1 at 5µs: unknown", "2 at 3µs: 1", "2 at 6µs: unknown", "3 at 2µs: 1", "3 at 4µs: 2"}
 	if got := writers(t, []byte(elsewhere)); !slices.Equal(got, want) {

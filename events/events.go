@@ -1,11 +1,12 @@
-// Package events writes the resolved events of a trace as a stream of protobuf messages, for programs in any language: weft.v1, whose
-// schema is printed by weft schema. Each event is self-contained: absolute times, nesting, names, typed arguments, flows, call stack.
+// Package events writes the resolved events of a trace as a stream of protobuf messages, for programs in any language. The
+// messages belong to weft.v1, whose schema weft schema prints. Each event is self-contained: absolute times, nesting, names,
+// typed arguments, flows and call stack.
 //
 // A stream is a Header, Events in time order, and a Footer, each preceded by its length as a varint, the usual form of delimited
-// protobuf messages. Programs read it with code generated from the schema; a stream without Footer is incomplete. weft itself does not
-// read streams.
+// protobuf messages. Programs read it with code generated from the schema; a stream without a Footer is incomplete. weft itself
+// does not read streams.
 //
-// What does not live here: Perfetto's packets (package pftrace), and files, parts, filters and compression, which are part of the
+// What does not live here: Perfetto packets (package pftrace), and files, parts, filters and compression, which belong to the
 // command weft export.
 package events
 
@@ -19,11 +20,11 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Options are facts about the trace for the header of a stream. The zero value is ready to use.
+// Options provides facts about the trace for the stream header. The zero value is ready to use.
 type Options struct {
-	Input  string // name of the trace's file
-	Format string // its format, as in convert.Report
-	Bytes  uint64 // its size
+	Input  string // file name of the trace
+	Format string // input format, as in convert.Report
+	Bytes  uint64 // its size in bytes
 	SHA256 string // of its contents, in hexadecimal digits; part of the stream's id
 }
 

@@ -32,7 +32,8 @@ func records(t *testing.T, stream []byte) (all []*weftv1.Record) {
 	}
 }
 
-// The stream of a recording has its events in order, each with id, time and name, between a header and a footer that counts them.
+// The stream for a recording has its events in order, each with id, time and name, between a header and a footer that counts
+// them.
 func TestWrite(t *testing.T) {
 	for _, f := range recording.Some(recording.In(t, ".")) {
 		t.Run(f.Name, func(t *testing.T) {

@@ -1,8 +1,8 @@
-// Package flow navigates the flows of a trace: an Index finds them by their ids in the input, by time and by event, and follows
-// the connections between them.
+// Package flow navigates the flows in a trace: an Index finds them by input id, by time and by event, and follows the connections
+// between them.
 //
-// What does not live here: the events of package trace already have the arrows of flows, as FlowsIn and FlowsOut. The
-// implementation of the index is internal/flowindex.
+// What does not live here: the arrows of flows, which the events of package trace already have as FlowsIn and FlowsOut, and the
+// implementation of the index (internal/flowindex).
 package flow
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Index finds the flows of a trace by their ids in the input, which the output replaces, by time, and by event; and the flows
-// that are connected with a flow. Its flows are the input's: a flow that the output must write with several ids,
-// because one slice leads to several, is one flow here, and a flow with a single slice is included.
+// Index finds the flows in a trace by input id (which the output replaces), by time and by event, and the flows connected to a
+// flow. Its flows are the input's: a flow that the output must write with several ids because one slice leads to several others
+// is one flow here, and flows with a single slice are included.
 //
-// An Index needs about 200 bytes for each end of a flow, in temporary files beyond the trace's memory budget. It must be closed
-// before the trace is, and is not safe for concurrent use. Cancelling the context of NewIndex stops all its methods.
+// An Index needs about 200 bytes for each flow end, and uses temporary files beyond the trace's memory budget. It must be closed
+// before the trace is, and is not safe for concurrent use. Cancelling the context passed to NewIndex stops all its methods.
 type Index struct {
 	ctx     context.Context
 	numbers *resolved.TrackNumbers
@@ -29,24 +29,24 @@ type Index struct {
 	x       *flowindex.Index
 }
 
-// Flow is one flow of the input: from the start of its id to the end, or to the next start.
+// Flow is one flow in the input: from the start of its id to its end, or to the next start with the same id.
 type Flow = flowindex.Flow
 
 // Member is a slice or instant as a member of a flow.
 type Member struct {
 	Flow     Flow
-	N        int // index in the flow, from 1, in the order of the flow
-	Previous int // N of the member from which the flow comes; 0 for the first
+	N        int // position in the flow, from 1, in flow order
+	Previous int // N of the member that the flow comes from; 0 for the first
 
 	Event      trace.EventID
 	Track      trace.TrackID
 	Time       trace.Nanos
 	Duration   trace.Nanos // 0 for an instant
 	Unfinished bool        // a slice without an end
-	Passed     trace.Nanos // time at which the flow passes: some of Chrome's flows pass inside a slice
+	Passed     trace.Nanos // time at which the flow passes: some Chrome flows pass inside a slice
 }
 
-// Link is the kind of a connection between flows.
+// Link is the kind of connection between flows.
 type Link = flowindex.Link
 
 const (
@@ -55,7 +55,7 @@ const (
 	Around = flowindex.Around // a member of the new flow contains a member of the other, and so caused it
 )
 
-// Connection is one step from a flow to another one.
+// Connection is one step from one flow to another.
 type Connection struct {
 	Through  Member // the member of the new flow that connects them
 	From     Flow   // the previous flow
@@ -63,7 +63,7 @@ type Connection struct {
 	Distance int // number of steps from the nearest flow at which the search started
 }
 
-// NewIndex makes an index of a trace. Text ids can always be found, but Flow.ID has their text only if
+// NewIndex creates the index of a trace. Flows can always be found by text id, but Flow.ID contains that text only if
 // convert.Options.KeepFlowIDs was set.
 func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 	tl := timeline.Of(tr)
@@ -77,13 +77,13 @@ func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 	return &Index{ctx: ctx, numbers: resolved.NumberTracks(tl), tl: tl, x: x}, nil
 }
 
-// Close frees the memory and the temporary files of the index.
+// Close frees the index's memory and removes its temporary files.
 func (x *Index) Close() error { return x.x.Close() }
 
-// errStop ends a search after its loop has ended.
+// errStop stops a search when its loop has ended.
 var errStop = errors.New("stop")
 
-// each makes an iterator from a search with a callback.
+// each turns a search with a callback into an iterator.
 func each[T any](ctx context.Context, search func(found func(T) error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := search(func(v T) error {
@@ -99,8 +99,8 @@ func each[T any](ctx context.Context, search func(found func(T) error) error) it
 	}
 }
 
-// Flows returns the flows with an id of the input, see Find, or all flows for the id "". They are grouped by name and category,
-// and ordered by start.
+// Flows returns the flows with the given input id (see Find), or all flows for "". They are grouped by name and category, and
+// ordered by start.
 func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	return each(x.ctx, func(found func(Flow) error) error {
 		if id != "" {
@@ -119,24 +119,25 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	})
 }
 
-// Find returns the flows with an id at a time: the last flow with that id that starts at or before the time, even if it has
-// ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each of these.
+// Find returns the flows that have an id at a given time: the last flow with that id that starts at or before the time, even if
+// it has already ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each
+// combination.
 //
-// The id has the form of the input. Chrome's are decimal or hexadecimal numbers, with or without 0x: a text that can be both
-// finds both. Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters; the last one, always zero,
-// may be omitted.
+// The id has the form used in the input. Chrome ids are decimal or hexadecimal numbers, with or without 0x; text that can be
+// either finds both. Perfetto ids are decimal, or hexadecimal with 0x. Firefox ids are texts of 17 characters; the last
+// character, always zero, may be omitted.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
 	return x.x.Find(x.ctx, id, at)
 }
 
-// Members returns the members of a flow, in the order of the flow.
+// Members returns the members of a flow, in flow order.
 func (x *Index) Members(f Flow) iter.Seq2[Member, error] {
 	return each(x.ctx, func(found func(Member) error) error {
 		return x.x.Members(x.ctx, f, func(m flowindex.Member) error { return found(x.member(f, m)) })
 	})
 }
 
-// Of returns the memberships of a slice or instant, sorted by flow.
+// Of returns the flow memberships of a slice or instant, sorted by flow.
 func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 	ordinal, ok := x.tl.EventOrdinal(uint64(event))
 	if !ok {
@@ -153,11 +154,11 @@ func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 	return all, err
 }
 
-// Connected returns every flow that can be reached from the given ones once, nearest first: through slices and instants that are
-// members of several flows and, with nested, also through those directly inside each other on one track. The given flows are not
-// included.
+// Connected returns each flow that can be reached from the given ones, once, nearest first. It follows slices and instants that
+// are members of several flows and, if nested is set, also slices and instants directly inside each other on the same track. The
+// given flows are not included.
 //
-// The search needs about 20 bytes of memory for each flow and each slice that it reaches.
+// The search needs about 20 bytes of memory for each flow and slice that it reaches.
 func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error] {
 	return each(x.ctx, func(found func(Connection) error) error {
 		return x.x.Connected(x.ctx, from, nested, func(c flowindex.Connection) error {

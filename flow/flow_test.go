@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A loop ends with the error of the context of the index.
+// When the index's context is done, a loop ends with the context's error.
 func TestCancelledLoops(t *testing.T) {
 	var b trace.Builder
 	defer b.Close()

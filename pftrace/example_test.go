@@ -13,7 +13,7 @@ import (
 )
 
 func ExampleVerify() {
-	// A trace with one event, on a track without a description.
+	// A trace with one event on a track that has no descriptor.
 	trace, err := proto.Marshal(&protos.Trace{Packet: []*protos.TracePacket{{
 		Timestamp: proto.Uint64(1000),
 		OptionalTrustedPacketSequenceId: &protos.TracePacket_TrustedPacketSequenceId{

@@ -15,20 +15,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// VerifyOptions are the options of Verify. The zero value suits most uses.
+// VerifyOptions configures Verify. The zero value suits most uses.
 type VerifyOptions struct {
-	// Strict applies the rules on nesting and flows to all packets, not only to weft's own.
+	// Strict applies the rules on nesting and flows to all packets, not only to those written by weft.
 	Strict bool
-	// MaxCases limits the cases reported for each finding; 0 means 5. All are counted.
+	// MaxCases limits the cases reported for each finding; 0 means 5. All cases are counted.
 	MaxCases int
-	// MaxBuffered limits the events, including flow ends, that are buffered to sort them by time; 0 means 4 Mi, which take
-	// 200 MiB. A trace in time order needs at most a quarter of it, however long it is.
+	// MaxBuffered limits the events, including flow ends, that are buffered for sorting by time; 0 means 4 Mi, which take 200
+	// MiB. A trace in time order needs at most a quarter of the buffer, however long it is.
 	MaxBuffered int
 }
 
-// VerifyReport is the result of Verify. It can be written as JSON.
+// VerifyReport is the result of Verify. It can be marshalled to JSON.
 type VerifyReport struct {
-	// Producer is the version of weft that wrote the trace or a part of it; empty for traces of other producers.
+	// Producer is the version of weft that wrote the trace or a part of it; empty for traces from other producers.
 	Producer string `json:"producer,omitempty"`
 	Bytes    int64  `json:"bytes"`
 	Packets  int64  `json:"packets"`
@@ -37,7 +37,7 @@ type VerifyReport struct {
 
 	Violations uint64 `json:"violations"`
 	Warnings   uint64 `json:"warnings"`
-	// Findings are the violations followed by the warnings, each in the order of the rules.
+	// Findings lists the violations, followed by the warnings, each in rule order.
 	Findings []VerifyFinding `json:"findings"`
 }
 
@@ -47,11 +47,11 @@ func (r *VerifyReport) OK() bool { return r.Violations == 0 }
 // VerifyFinding is a rule that the trace breaks.
 type VerifyFinding struct {
 	Rule     string       `json:"rule"`     // stable name
-	Warning  bool         `json:"warning"`  // false: a violation
+	Warning  bool         `json:"warning"`  // false for a violation
 	Sentence string       `json:"sentence"` // the rule
 	Section  string       `json:"section"`  // of docs/formats/perfetto.md
 	Count    uint64       `json:"count"`
-	Cases    []VerifyCase `json:"cases"` // the first ones
+	Cases    []VerifyCase `json:"cases"` // the first few
 }
 
 // VerifyCase is a position at which a rule is broken.
@@ -61,7 +61,7 @@ type VerifyCase struct {
 	Detail string `json:"detail"`
 }
 
-// String returns position and detail: "packet 12 (byte 3456): …".
+// String returns the position and the detail: "packet 12 (byte 3456): …".
 func (c VerifyCase) String() string {
 	if c.Packet < 0 {
 		return fmt.Sprintf("byte %d: %s", c.Offset, c.Detail)
@@ -71,12 +71,12 @@ func (c VerifyCase) String() string {
 
 // Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of perfetto.md 18.
 //
-// The trace attribute weft.version identifies packets written by weft: the packets of its sequence, or all if its packet has no sequence
-// id. On other sequences, END events without BEGIN, flows that were never started and the like are only warnings, because producers
-// that record into a ring buffer cannot avoid them.
+// The trace attribute weft.version identifies packets written by weft: the packets of its sequence, or all packets if it has no
+// sequence id. On other sequences, END events without BEGIN, flows that were never started and similar findings are only
+// warnings, because producers that record into a ring buffer cannot avoid them.
 //
-// Memory grows with interned ids, tracks, open slices and open flows, but not with the length of the trace, beyond
-// VerifyOptions.MaxBuffered. Errors come from src or ctx; whatever is wrong with the trace is in the report.
+// Beyond VerifyOptions.MaxBuffered, memory grows with the number of interned ids, tracks, open slices and open flows, but not
+// with the length of the trace. Errors come from src or ctx; the report lists all faults in the trace itself.
 func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyReport, error) {
 	if opts.MaxCases <= 0 {
 		opts.MaxCases = 5
@@ -106,12 +106,12 @@ func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyRepo
 	return v.makeReport(), nil
 }
 
-// position is a position in the trace.
+// position is the position of a packet: its index and its byte offset in the file.
 type position struct {
 	packet, offset int64
 }
 
-// tallyKey separates the findings of a rule by sequence, if only weft's own sequences must obey the rule.
+// tallyKey identifies a tally: a rule and, if only weft's own sequences must obey the rule, a sequence.
 type tallyKey struct {
 	rule rule
 	seq  message.SequenceKey
@@ -122,7 +122,7 @@ type tally struct {
 	cases []VerifyCase
 }
 
-// verifier is the state of one run. The methods that check a group of rules are in that group's file.
+// verifier is the state of one run. Each group of checks has its own file.
 type verifier struct {
 	opts    VerifyOptions
 	reader  *pfwire.PacketReader
@@ -163,15 +163,15 @@ func newVerifier(opts VerifyOptions) *verifier {
 	}
 }
 
-// found counts a case at the current packet.
+// found counts a violation of rule r at the current packet.
 func (v *verifier) found(r rule, format string, args ...any) { v.foundAt(r, v.at, format, args...) }
 
-// foundAt counts a case at another position, on the sequence of the current packet.
+// foundAt counts a violation at another position, on the sequence of the current packet.
 func (v *verifier) foundAt(r rule, at position, format string, args ...any) {
 	v.foundOn(r, at, v.fields.Sequence, format, args...)
 }
 
-// foundOn counts a case at a position on a sequence.
+// foundOn counts a violation at a position on a sequence.
 func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format string, args ...any) {
 	key := tallyKey{rule: r}
 	if rules[r].class == ownViolation {
@@ -188,8 +188,8 @@ func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format 
 	}
 }
 
-// needsVersion reports once that the trace uses something that older Perfetto versions ignore: a trace that uses it does so thousands
-// of times.
+// needsVersion reports a feature that older Perfetto versions ignore. It reports each feature once, because a trace that uses one
+// does so thousands of times.
 func (v *verifier) needsVersion(at position, what string) {
 	if !slices.Contains(v.versions, what) {
 		v.versions = append(v.versions, what)
@@ -227,7 +227,7 @@ func (v *verifier) readPackets(ctx context.Context) error {
 	}
 }
 
-// ruleOf returns the rule for an error of the packet reader.
+// ruleOf returns the rule that an error from the packet reader violates.
 func ruleOf(err *pfwire.PacketError) rule {
 	switch {
 	case errors.Is(err, pfwire.ErrPacketSize):
@@ -246,10 +246,10 @@ func (v *verifier) skippedField(field int, offset int64) {
 	v.foundAt(ruleNotAPacket, position{-1, offset}, "field %d", field)
 }
 
-// maxBundle is the limit for the size of a bundle in the file (perfetto.md 12).
+// maxBundle limits the size of a bundle in the file (perfetto.md 12).
 const maxBundle = 512 << 10
 
-// bundle checks a bundle as a whole, before its packets are read.
+// bundle checks a bundle as a whole before its packets are read.
 func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 	at := position{v.report.Packets, offset}
 	v.report.Bundles = b.Number
@@ -274,7 +274,7 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 	}
 }
 
-// finish makes the checks that are possible only at the end.
+// finish runs the checks that are possible only at the end.
 func (v *verifier) finish() {
 	v.fields = message.TracePacket{}
 	for key, seq := range v.sequences {
@@ -318,7 +318,7 @@ func (v *verifier) makeReport() *VerifyReport {
 			})
 			limit := v.opts.MaxCases
 			if r == ruleUnknownField {
-				limit = maxUnknownCases // a case is a kind of field here
+				limit = maxUnknownCases // here, a case is a kind of field
 			}
 			t.cases = t.cases[:min(len(t.cases), limit)]
 			rep.Findings = append(rep.Findings, VerifyFinding{Rule: rules[r].name, Warning: warning,

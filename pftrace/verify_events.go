@@ -7,10 +7,10 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// maxExtraValues is the most extra counter values of an event (perfetto.md 7).
+// maxExtraValues is the maximum number of extra counter values per event (perfetto.md 7).
 const maxExtraValues = 8
 
-// trackEvent checks a TrackEvent. at is its time, if ok.
+// trackEvent checks a TrackEvent. at is its time if ok is true.
 func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.report.Events++
 	e := &v.event
@@ -26,7 +26,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	}
 	if len(e.OldFlows)+len(e.OldTerminating) > 0 {
 		v.found(ruleFlowOldForm, "track %d", e.TrackUUID)
-		// It does not matter which of the old ids end a flow: the form itself is reported, and the flow is treated as open.
+		// Which of the old ids end a flow does not matter: the form itself is reported, and the flow is treated as open.
 		if len(e.Flows)+len(e.Terminating) == 0 {
 			e.Flows = append(append(e.Flows, e.OldFlows...), e.OldTerminating...)
 		}
@@ -56,7 +56,7 @@ func (v *verifier) checkTimeOrder(at int64) {
 	v.lastTime = max(v.lastTime, at)
 }
 
-// placeEvent passes the event to the checks that need time order.
+// placeEvent passes the event to the checks that require time order.
 func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int64, ok bool) {
 	if e.Type == schema.TrackEvent_TypeCounter || seq == nil {
 		return
@@ -89,7 +89,7 @@ func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int
 			t.hasComplete, t.complete = true, v.at
 		}
 	default:
-		nests = false // other events without a type; their legacy_event defines them
+		nests = false // other events without a type, which are defined by their legacy_event
 	}
 	if nests && !v.fields.Folded { // viewers ignore folded calls
 		v.hold(o)
@@ -158,8 +158,8 @@ func (v *verifier) checkFlowIDs(e *message.TrackEvent) {
 	}
 }
 
-// checkSequenceThread checks that Perfetto does not assign weft's own events to the thread of their sequence. Events of other producers
-// belong to that thread.
+// checkSequenceThread checks that Perfetto does not assign weft's own events to the thread of their sequence. Events from other
+// producers may belong to that thread.
 func (v *verifier) checkSequenceThread(seq *verifySequence) {
 	if seq != nil && seq.threaded && !seq.threadReported && (v.ownAll || v.own[seq.Key]) {
 		seq.threadReported = true
@@ -167,7 +167,7 @@ func (v *verifier) checkSequenceThread(seq *verifySequence) {
 	}
 }
 
-// checkFolded counts the calls after a slice that shows a recursion.
+// checkFolded counts the calls after a slice that represents a recursion.
 func (v *verifier) checkFolded(seq *verifySequence) {
 	if missing := seq.folded.Pending(); !seq.folded.Follow(&v.fields) {
 		v.found(ruleFoldedCalls, "missing calls: %d", missing)
@@ -195,7 +195,7 @@ func (v *verifier) checkReferences(seq *verifySequence, e *message.TrackEvent) {
 	}
 }
 
-// ownDictionary is the name of the annotation for weft's additions to an event (perfetto.md 9).
+// ownDictionary is the name of the annotation that holds weft's additions to an event (perfetto.md 9).
 const ownDictionary = "weft"
 
 // checkAnnotations checks the debug annotations of an event.
@@ -211,8 +211,8 @@ func (v *verifier) checkAnnotations(seq *verifySequence, e *message.TrackEvent) 
 	}
 }
 
-// annotation checks a debug annotation and everything nested in it. It reports whether the annotation is weft's dictionary.
-// checkStructure limits the depth of the recursion.
+// annotation checks a debug annotation and all annotations nested in it. It reports whether the annotation is weft's dictionary.
+// checkStructure has already limited the recursion depth.
 func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (own bool) {
 	var a message.Annotation
 	v.parsed(a.Parse(msg))

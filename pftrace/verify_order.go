@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
-// orderKind is the meaning of an event for nesting and flows, in the order in which simultaneous events of a packet apply: flows belong
-// to the slice that the packet begins, and flow ids come before terminating ones (perfetto.md 8).
+// orderKind is an event's role in nesting and flows. The kinds are in the order in which simultaneous events of a packet apply:
+// flows belong to the slice that the packet begins, and flow ids come before terminating ones (perfetto.md 8).
 type orderKind uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	orderFlowEnd
 )
 
-// orderedEvent is the data of a buffered event.
+// orderedEvent is the buffered part of an event.
 type orderedEvent struct {
 	time  int64
 	end   int64 // of a complete event
@@ -36,18 +36,18 @@ func (e *orderedEvent) compare(o *orderedEvent) int {
 	return cmp.Or(cmp.Compare(e.time, o.time), cmp.Compare(e.at.packet, o.at.packet), cmp.Compare(e.kind, o.kind))
 }
 
-// verifyOrder brings events into the order in which Perfetto processes them: by time, then by position in the file (perfetto.md 6). It
-// buffers events up to a limit and releases the earlier half when it is full. So a trace that is nearly in order is checked exactly,
-// whatever its length, and so is any trace that fits the buffer.
+// verifyOrder sorts events into the order in which Perfetto processes them: by time, then by position in the file (perfetto.md
+// 6). It buffers events up to a limit and, when the buffer is full, releases the earlier half. A trace that is nearly in order is
+// therefore checked exactly, whatever its length, and so is any trace that fits into the buffer.
 type verifyOrder struct {
 	limit     int
 	buffered  []orderedEvent
 	sorted    bool // buffered is in order
-	disorder  bool // an event was out of order
+	disorder  bool // an event came out of order
 	released  int64
 	sequences []message.SequenceKey
 	flows     map[machineID]struct{} // active flows
-	noFlows   bool                   // flows are not checked any more, see loseOrder
+	noFlows   bool                   // flows are no longer checked, see loseOrder
 }
 
 func newVerifyOrder(limit int) verifyOrder {
@@ -73,20 +73,20 @@ func (v *verifier) hold(e orderedEvent) {
 	o.buffered = append(o.buffered, e)
 	limit := o.limit
 	if !o.disorder {
-		limit = max(limit/4, 1) // in a trace in time order, nothing needs to be buffered
+		limit = max(limit/4, 1) // in a time-ordered trace, nothing needs to be buffered
 	}
 	if len(o.buffered) >= limit {
 		v.releaseOrdered(len(o.buffered) / 2)
 	}
 }
 
-// loseOrder disables the checks that need a complete order: for the track, and for flows.
+// loseOrder disables the checks that require a complete order: nesting on the track, and all flows.
 func (v *verifier) loseOrder(track uint32) {
 	v.tracks.list[track].orderLost = true
 	v.order.noFlows = true
 }
 
-// releaseOrdered checks the buffered events in order, except the last keep of them.
+// releaseOrdered checks the buffered events in order, except the last keep events.
 func (v *verifier) releaseOrdered(keep int) {
 	o := &v.order
 	if !o.sorted {
@@ -103,22 +103,22 @@ func (v *verifier) releaseOrdered(keep int) {
 	}
 }
 
-// maxSliceDepth is the deepest nesting of slices on a track (perfetto.md 6). Instants are slices of length 0: simultaneous ones nest in
-// each other.
+// maxSliceDepth is the maximum nesting depth of slices on a track (perfetto.md 6). Instants are slices of length 0: simultaneous
+// instants nest in each other.
 const maxSliceDepth = 512
 
-// openSlice is a BEGIN without its END so far, or a complete event that has not ended.
+// openSlice is a BEGIN whose END has not come yet, or a complete event that has not ended.
 type openSlice struct {
 	at    position
 	seq   uint32
-	end   int64 // of a complete event; untilEnd of a BEGIN
-	least int64 // the earliest of its end and the ends of the slices around it
+	end   int64 // of a complete event; untilEnd for a BEGIN
+	least int64 // earliest end of this slice and the slices around it
 }
 
-// untilEnd is the end of a slice that is closed by an END.
+// untilEnd is the end of a slice that an END event closes.
 const untilEnd = math.MaxInt64
 
-// inOrder checks the nesting and the flows of one event.
+// inOrder checks one event's nesting and flows.
 func (v *verifier) inOrder(e *orderedEvent) {
 	t := &v.tracks.list[e.track]
 	seq := v.order.sequences[e.seq]
@@ -171,13 +171,13 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	}
 }
 
-// endComplete closes the complete events of a track that ended before a time. Perfetto ends what is open inside one of them with it,
-// truncating it.
+// endComplete closes the complete events on a track that end by now. Perfetto truncates slices that are still open inside one of
+// them when it ends.
 func (v *verifier) endComplete(t *verifyTrack, now int64) {
 	for n := len(t.open); n > 0 && t.open[n-1].end <= now; n = len(t.open) {
 		t.open = t.open[:n-1]
 	}
-	if t.leastEnd() >= now { // one that ends now, around an open slice, waits for the END of that slice
+	if t.leastEnd() >= now { // a complete event that ends now, around an open slice, waits for the END of that slice
 		return
 	}
 	i := slices.IndexFunc(t.open, func(s openSlice) bool { return s.end < now })
@@ -195,7 +195,7 @@ func (t *verifyTrack) leastEnd() int64 {
 	return t.open[len(t.open)-1].least
 }
 
-// endInnermost closes the innermost slice that an END can close. It reports whether there is one.
+// endInnermost closes the innermost slice that an END event can close, and reports whether there is one.
 func (v *verifier) endInnermost(e *orderedEvent, t *verifyTrack) bool {
 	for i := len(t.open) - 1; i >= 0; i-- {
 		if t.open[i].end != untilEnd {
@@ -216,7 +216,7 @@ func (v *verifier) endInnermost(e *orderedEvent, t *verifyTrack) bool {
 	return false
 }
 
-// checkOverlap reports a complete event that ends after one around it.
+// checkOverlap reports a complete event that ends after a slice around it.
 func (v *verifier) checkOverlap(e *orderedEvent, t *verifyTrack) {
 	if least := t.leastEnd(); least < e.end {
 		v.foundOn(ruleSliceOverlap, e.at, v.order.sequences[e.seq], "a slice of track %d ends at %d ns, after one around it, at %d ns", t.uuid, e.end, least)

@@ -9,10 +9,10 @@ type ruleClass uint8
 const (
 	// alwaysViolation: the rule applies to all producers.
 	alwaysViolation ruleClass = iota
-	// ownViolation: the rule applies to weft. Traces of other producers may break it, as Chrome's do, which start in the middle of
-	// slices and flows; for them it is a warning.
+	// ownViolation: the rule applies to weft. Traces from other producers may break it, with only a warning: Chrome traces, for
+	// example, start in the middle of slices and flows.
 	ownViolation
-	// alwaysWarning: legal, but worth knowing.
+	// alwaysWarning: valid, but worth reporting.
 	alwaysWarning
 )
 
@@ -92,7 +92,7 @@ const (
 	numRules
 )
 
-// rules are the rules' names, which are part of weft's interface, sections and sentences.
+// rules holds the sections and sentences of the rules, and their names, which are part of weft's interface.
 var rules = [numRules]struct {
 	name     string
 	class    ruleClass
@@ -153,7 +153,7 @@ var rules = [numRules]struct {
 	ruleFlowOldForm:   {"flow_old_form", ownViolation, "8", "Flow ids are written as fixed64 (fields 47, 48); the varint fields 36 and 42 are old."},
 
 	ruleAnnotationName: {"annotation_name", alwaysViolation, "9", "An annotation or dictionary entry has no name."},
-	// Chrome writes empty dictionaries and lists as annotations without value, in every larger recording.
+	// Chrome writes empty dictionaries and lists as annotations without a value, in every larger recording.
 	ruleAnnotationValue:    {"annotation_value", ownViolation, "9", "An annotation needs exactly one value; without one it vanishes."},
 	ruleAnnotationRepeated: {"annotation_repeated", ownViolation, "9", "What weft adds to an event is in one dictionary named weft, not in two."},
 

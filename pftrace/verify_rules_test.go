@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// prelude is a trace of weft that obeys every rule. The cases append packets to it.
+// prelude is a trace by weft that obeys every rule. The test cases append packets to it.
 var prelude = []string{
 	`sequence_flags: 1 trace_attributes { attribute { key: "weft.version" string_value: "test" } }`,
 	`track_descriptor { uuid: 1 process { pid: 7 process_name: "p" } }`,
@@ -45,10 +45,10 @@ var prelude = []string{
 	`timestamp: 200 track_event { type: TYPE_SLICE_END track_uuid: 2 extra_counter_track_uuids: 3 extra_counter_values: 90 }`,
 }
 
-// snapshotPacket is needed by streaming profiles, whose times are in MONOTONIC.
+// snapshotPacket is required by streaming profiles, whose times are on the MONOTONIC clock.
 const snapshotPacket = `clock_snapshot { clocks { clock_id: 3 timestamp: 100 } clocks { clock_id: 6 timestamp: 100 } }`
 
-// packetText encodes a packet in text form, on sequence 1 by default.
+// packetText encodes a packet given in text form, on sequence 1 by default.
 func packetText(t testing.TB, text string) []byte {
 	t.Helper()
 	var p protos.TracePacket
@@ -65,7 +65,7 @@ func packetText(t testing.TB, text string) []byte {
 	return body
 }
 
-// buildTrace joins packets and returns the offset of each.
+// buildTrace joins packets and returns the trace and the offset of each packet.
 func buildTrace(packets ...[]byte) (trace []byte, offsets []int64) {
 	for _, p := range packets {
 		offsets = append(offsets, int64(len(trace)))
@@ -74,7 +74,7 @@ func buildTrace(packets ...[]byte) (trace []byte, offsets []int64) {
 	return trace, offsets
 }
 
-// preludePackets returns the packets of prelude, and then more.
+// preludePackets returns the packets of prelude, followed by more.
 func preludePackets(t testing.TB, more ...string) (packets [][]byte) {
 	t.Helper()
 	for _, text := range slices.Concat(prelude, more) {
@@ -83,8 +83,8 @@ func preludePackets(t testing.TB, more ...string) (packets [][]byte) {
 	return packets
 }
 
-// Recordings of several machines are checked separately: the same numbers have different meanings, and the parent of a track is on the same
-// machine.
+// Recordings from several machines are checked separately: equal numbers have different meanings, and the parent of a track is on
+// the same machine.
 func TestVerifyMachines(t *testing.T) {
 	machine := func(texts ...string) (packets [][]byte) {
 		packets = preludePackets(t)
@@ -140,7 +140,7 @@ func TestVerifyCleanTrace(t *testing.T) {
 	}
 }
 
-// begin, end and instant are events on a track of the prelude.
+// begin, end and instant return events on a track of the prelude.
 func begin(ts, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { type: TYPE_SLICE_BEGIN track_uuid: %d name: "s" }`, ts, track)
 }
@@ -149,12 +149,12 @@ func end(ts, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { type: TYPE_SLICE_END track_uuid: %d }`, ts, track)
 }
 
-// complete is a complete event on a track of the prelude.
+// complete returns a complete event on a track of the prelude.
 func complete(ts, micros, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { track_uuid: %d name: "s" legacy_event { phase: 88 duration_us: %d } }`, ts, track, micros)
 }
 
-// foldedSlice shows a recursion with some calls, foldedCall is one of them.
+// foldedSlice represents a recursion with several calls; foldedCall is one of these calls.
 func foldedSlice(levels uint32) string {
 	return fmt.Sprintf(`%s weft_levels: %d`, complete(1000, 1, 2), levels)
 }
@@ -173,7 +173,7 @@ func nestedTracks(n int) (texts []string) {
 	return texts
 }
 
-// deepSlices begins n slices on one track, then ends them.
+// deepSlices begins n slices on one track and then ends them.
 func deepSlices(n int) (texts []string) {
 	for i := range n {
 		texts = append(texts, begin(300+i, 4))
@@ -184,7 +184,7 @@ func deepSlices(n int) (texts []string) {
 	return texts
 }
 
-// instantsAt are n simultaneous instants on one track.
+// instantsAt returns n simultaneous instants on one track.
 func instantsAt(ts, n int) (texts []string) {
 	for range n {
 		texts = append(texts, fmt.Sprintf(`timestamp: %d track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" }`, ts))
@@ -194,7 +194,7 @@ func instantsAt(ts, n int) (texts []string) {
 
 // verifyTestCase is a sequence of packets after the prelude, one of which breaks a rule.
 type verifyTestCase struct {
-	name    string // of the rule, with a suffix for the case
+	name    string // name of the rule, with a suffix for the case
 	packets []string
 	bad     int // index of the reported packet
 	detail  string
@@ -311,7 +311,7 @@ var verifyCases = []verifyTestCase{
 		"2 call stacks, 1 times"},
 }
 
-// TestVerifyRules adds packets that break one rule to a valid trace, and expects exactly this finding at the right position.
+// TestVerifyRules adds packets that break one rule to a valid trace, and expects exactly this finding, at the right position.
 func TestVerifyRules(t *testing.T) {
 	for _, tt := range verifyCases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,13 +320,13 @@ func TestVerifyRules(t *testing.T) {
 			rule, _, _ := strings.Cut(tt.name, " ")
 			expectViolation(t, trace, rule, int64(at), offsets[at], tt.detail)
 
-			// The same in a bundle: the offset is the bundle's.
+			// The same packets in a bundle: the offset is the bundle's.
 			expectViolation(t, testkit.Packet(50, testkit.Zlib(t, trace)), rule, int64(at), 0, tt.detail)
 		})
 	}
 }
 
-// Perfetto accepts complete events that touch, are equal, nest in each other or are around properly nested begins and ends.
+// Perfetto accepts complete events that touch, are equal, nest in each other or enclose properly nested begins and ends.
 func TestVerifyCompleteEvents(t *testing.T) {
 	texts := []string{
 		complete(1000, 2, 2), complete(3000, 2, 2), complete(5000, 4, 2), complete(5000, 4, 2), complete(6000, 3, 2),
@@ -350,7 +350,7 @@ func TestVerifyFoldedCalls(t *testing.T) {
 	}
 }
 
-// Simultaneous instants nest in each other, but no slice and no later instant nests in them.
+// Simultaneous instants nest in each other, but neither slices nor later instants nest in them.
 func TestVerifyDepthOfInstants(t *testing.T) {
 	texts := append(instantsAt(300, 512), begin(300, 4), end(300, 4))
 	texts = append(texts, instantsAt(300, 512)...)
@@ -387,7 +387,7 @@ func expectViolation(t *testing.T, trace []byte, rule string, packet, offset int
 	}
 }
 
-// Rules that a structured packet cannot break are tested with raw bytes.
+// Rules that structured packets cannot break are tested with raw bytes.
 func TestVerifyRulesOfTheWire(t *testing.T) {
 	event := func(fields []byte) []byte { // an instant on track 4 with additional fields
 		e := wire.AppendUint(wire.AppendUint(nil, 9, schema.TrackEvent_TypeInstant), 11, 4)
@@ -470,7 +470,7 @@ func TestVerifyFraming(t *testing.T) {
 		})
 	}
 	t.Run("empty", func(t *testing.T) { expectViolation(t, nil, "first_byte", -1, 0, "the file is empty") })
-	// A file that starts with anything else has two findings: the wrong byte, and a field that is not a packet.
+	// A file that starts with any other byte has two findings: the wrong byte, and a field that is not a packet.
 	t.Run("first_byte", func(t *testing.T) {
 		report := verifyBytes(t, join(wire.AppendUint(nil, 2, 1), clean), VerifyOptions{})
 		if report.Violations != 2 || report.Findings[0].Rule != "first_byte" || report.Findings[1].Rule != "not_a_packet" {
@@ -479,7 +479,7 @@ func TestVerifyFraming(t *testing.T) {
 	})
 }
 
-// Each rule is broken by a case above, or by a warning in TestVerifyWarnings.
+// Each rule is broken by a case above or by a warning in TestVerifyWarnings.
 func TestVerifyRulesAreTested(t *testing.T) {
 	tested := map[string]bool{"malformed_message": true, "repeated_field": true, "field_type": true, "message_depth": true, "sample_id": true,
 		"first_byte": true, "not_a_packet": true, "framing": true, "packet_cut": true, "bundle_broken": true,
@@ -561,8 +561,8 @@ func TestVerifyUnknownFields(t *testing.T) {
 	t.Error("unknown fields are not reported")
 }
 
-// A trace of another producer may start in the middle of slices and flows; with Strict, or in weft's traces, that is a violation. In a trace
-// annotated by weft, the producer's own packets still cause only warnings.
+// A trace from another producer may start in the middle of slices and flows; with Strict, or in weft's own traces, this is a
+// violation. In a trace annotated by weft, the producer's own packets still cause only warnings.
 func TestVerifyOtherProducers(t *testing.T) {
 	foreign := []string{
 		`trusted_packet_sequence_id: 9 sequence_flags: 1 track_descriptor { uuid: 40 name: "n" }`,
@@ -588,8 +588,8 @@ func TestVerifyOtherProducers(t *testing.T) {
 	}
 }
 
-// A trace may be in any order if the events to buffer fit the limit. Events in time order need no large buffer. Beyond the limit the order
-// is not checked, which is not a violation.
+// A trace can be in any order if the events to buffer fit within the limit. Events in time order need no large buffer. Beyond the
+// limit, the order is not checked, which is not a violation.
 func TestVerifyOrderLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, step, length, limit int

@@ -7,30 +7,30 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// schemaMessage is a message for the structural check: a table rather than descriptors, because every field of every packet is looked up
-// in it.
+// schemaMessage describes a message for the structural check. It is a table rather than a descriptor because every field of every
+// packet is looked up in it.
 type schemaMessage struct {
 	name   string
-	fields []schemaField       // by number, below maxDenseField
-	rest   map[int]schemaField // by number, from maxDenseField
-	open   bool                // has extension ranges; numbers in them are not reported as unknown
+	fields []schemaField       // by number, for numbers below maxDenseField
+	rest   map[int]schemaField // by number, for the other numbers
+	open   bool                // has extension ranges, in which unknown numbers are not reported
 }
 
-// schemaField is a field. The zero value is a field that weft's part of the schema lacks.
+// schemaField describes a field. The zero value is a field that weft's part of the schema lacks.
 type schemaField struct {
 	known    bool
 	wireType uint8
-	packable bool           // a repeated number, which may be packed
-	single   bool           // a message that is not repeated
+	packable bool           // a repeated number, which can be packed
+	single   bool           // a message that must not be repeated
 	sub      *schemaMessage // of a message field
 }
 
 const (
 	maxDenseField = 160
-	// The range of TrackEvent's extensions (perfetto.md 9), whose types are described in the trace, if at all.
+	// The range of TrackEvent extensions (perfetto.md 9), whose types are described only in the trace, if at all.
 	firstExtension, lastExtension = 1000, 9999
-	// maxMessageDepth is the deepest nesting of messages that is checked. Arguments may be nested 512 levels deep (chrome-json.md
-	// 3); the messages around them need a few more.
+	// maxMessageDepth is the maximum nesting depth of messages that is checked. Arguments may be nested 512 levels deep
+	// (chrome-json.md 3); the messages around them need a few more levels.
 	maxMessageDepth = 600
 )
 
@@ -43,7 +43,7 @@ func newSchema() *schemaMessage {
 	return &all[schema.MessageTracePacket]
 }
 
-// set sets m to the described message. all is all messages, by index in schema.Messages.
+// set fills m from its description. all contains all messages, by index in schema.Messages.
 func (m *schemaMessage) set(described *schema.Message, all *[len(schema.Messages)]schemaMessage) {
 	m.name, m.open = described.Name, described == &schema.Messages[schema.MessageTrackEvent]
 	largest := 0
@@ -76,8 +76,8 @@ func (m *schemaMessage) field(number int) schemaField {
 	return m.rest[number]
 }
 
-// checkStructure checks the structure of a packet and all messages in it. It reports whether everything parses, so that the contents
-// can be checked. Unknown fields are only counted: a trace of another producer may have one in every packet.
+// checkStructure checks the structure of a packet and all messages in it. It reports whether everything parses, so that the
+// contents can be checked. It only counts unknown fields, because a trace from another producer may have one in every packet.
 func (v *verifier) checkStructure(packet []byte) bool {
 	var seen [maxDenseField]bool
 	r := wire.NewReader(packet)
@@ -108,7 +108,7 @@ func (v *verifier) checkMessage(m *schemaMessage, msg []byte, depth int) bool {
 	return v.checkRead(m, &r) && ok
 }
 
-// checkRead reports the error that ended the reading of a message.
+// checkRead reports the error, if any, that stopped the reading of a message.
 func (v *verifier) checkRead(m *schemaMessage, r *wire.Reader) bool {
 	if err := r.Err(); err != nil {
 		v.found(ruleMalformed, "%s: at byte %d of it: %v", m.name, r.Offset(), err)
@@ -117,7 +117,7 @@ func (v *verifier) checkRead(m *schemaMessage, r *wire.Reader) bool {
 	return true
 }
 
-// checkField checks the current field of r, a field of message m.
+// checkField checks the current field of r, which belongs to message m.
 func (v *verifier) checkField(m *schemaMessage, f schemaField, r *wire.Reader, depth int) bool {
 	switch {
 	case !f.known:
@@ -165,13 +165,13 @@ type unknownField struct {
 	number  int
 }
 
-// unknownUse is the number and first position of an unknown field.
+// unknownUse records how often an unknown field occurred, and where first.
 type unknownUse struct {
 	count uint64
 	first position
 }
 
-// maxUnknownFields limits the unknown fields that are counted separately; a hostile file may have many.
+// maxUnknownFields limits how many unknown fields are counted separately; a hostile file may have many.
 const maxUnknownFields = 1 << 12
 
 func (v *verifier) countUnknown(m *schemaMessage, number int) {
@@ -188,10 +188,10 @@ func (v *verifier) countUnknown(m *schemaMessage, number int) {
 	use.count++
 }
 
-// maxUnknownCases is the number of unknown fields in the report.
+// maxUnknownCases is the maximum number of unknown fields in the report.
 const maxUnknownCases = 50
 
-// reportUnknown reports one case for every unknown field, at its first position.
+// reportUnknown reports one case per unknown field, at its first position.
 func (v *verifier) reportUnknown() {
 	if len(v.unknown) == 0 {
 		return

@@ -9,27 +9,27 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// verifySequence is the verifier's state of a packet sequence, in addition to pfwire.State.
+// verifySequence is the verifier's state for a packet sequence, in addition to pfwire.State.
 type verifySequence struct {
 	*pfwire.Sequence
 	number  uint32 // index in verifyOrder.sequences
 	started bool   // a packet had flag 1
-	lost    bool   // a packet reported that packets before it were dropped
+	lost    bool   // a packet reported that earlier packets were dropped
 
-	threaded       bool // Perfetto assigns a thread to its events
+	threaded       bool // Perfetto assigns its events to a thread
 	threadReported bool
 
 	folded pfwire.Folded
 
-	// The track of events without uuid, which Perfetto assigns to the thread of the sequence.
+	// The track for events without a uuid, which Perfetto assigns to the sequence's thread.
 	thread    uint32 // index in verifyTracks.list
 	hasThread bool
 
-	// Call stacks, frames and mappings checked since the sequence was reset, so that each is reported once.
+	// Call stacks, frames and mappings checked since the last reset of the sequence, so that each is reported only once.
 	checkedStacks, checkedFrames, checkedMappings map[uint64]bool
 }
 
-// packet checks one packet: its structure, then the state of its sequence, its time, its payload.
+// packet checks one packet: its structure, the state of its sequence, its time, then its payload.
 func (v *verifier) packet(p *pfwire.Packet) {
 	v.fields = message.TracePacket{}
 	if !v.checkStructure(p.Bytes) {
@@ -39,7 +39,7 @@ func (v *verifier) packet(p *pfwire.Packet) {
 	f := &v.fields
 	seq := v.checkSequence()
 	if seq != nil && !seq.Valid() && f.NeedsState {
-		return // readers drop it
+		return // readers drop such packets
 	}
 	at, ok := v.packetTime(seq)
 	switch f.Payload {
@@ -67,14 +67,14 @@ func (v *verifier) packet(p *pfwire.Packet) {
 	}
 }
 
-// parsed reports an error of decoders shared with the reader.
+// parsed reports an error from the decoders that the verifier shares with the reader.
 func (v *verifier) parsed(err error) {
 	if err != nil {
 		v.found(ruleMalformed, "%v", err)
 	}
 }
 
-// isEventPayload reports whether a packet is an event or a sample, which need a time and a sequence.
+// isEventPayload reports whether a packet contains an event or a sample, which need a time and a sequence.
 func isEventPayload(payload int) bool {
 	switch payload {
 	case schema.TracePacket_TrackEvent, schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample,
@@ -84,7 +84,7 @@ func isEventPayload(payload int) bool {
 	return false
 }
 
-// checkSequence applies the packet's flags, defaults and interned data and returns its sequence, nil if it has none.
+// checkSequence applies the packet's flags, defaults and interned data, and returns its sequence, or nil if it has none.
 func (v *verifier) checkSequence() *verifySequence {
 	f := &v.fields
 	hasData := len(f.InternedData) > 0 || f.Defaults != nil
@@ -122,7 +122,7 @@ func (v *verifier) checkSequence() *verifySequence {
 	return seq
 }
 
-// internedData checks the entries defined by the packet. The first definition of an id is already in the tables.
+// internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
 func (v *verifier) internedData(seq *verifySequence) {
 	d := message.NewInternedData(v.fields.InternedData)
 	for d.Next() {
@@ -142,7 +142,7 @@ func (v *verifier) internedData(seq *verifySequence) {
 	}
 }
 
-// useInterned checks that an id is defined. Id 0 is unset.
+// useInterned checks that an id is defined and returns its entry. Id 0 means unset.
 func (v *verifier) useInterned(seq *verifySequence, kind message.InternedKind, iid uint64) (entry []byte, ok bool) {
 	if seq == nil || iid == 0 {
 		return nil, false
@@ -154,7 +154,8 @@ func (v *verifier) useInterned(seq *verifySequence, kind message.InternedKind, i
 	return entry, ok
 }
 
-// packetTime returns the packet's trace time. ok is false if it is missing or unusable, which is reported if the payload needs it.
+// packetTime returns the packet's trace time. ok is false if the time is missing or unusable. An unusable time is reported unless
+// the packet can do without it.
 func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	f := &v.fields
 	if !f.HasTimestamp {
@@ -172,7 +173,7 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	case err == nil:
 		return at, true
 	case f.DescribesClocks():
-		// Such a packet may precede the snapshot of its clock, or be that snapshot.
+		// Such a packet may precede the snapshot for its clock, or be that snapshot.
 	case errors.Is(err, pfwire.ErrTimeRange):
 		if isEventPayload(f.Payload) {
 			v.found(ruleTimestampRange, "timestamp %d", int64(f.Timestamp))
@@ -185,7 +186,7 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	return 0, false
 }
 
-// clockSnapshot checks which clocks are incremental and applies the snapshot.
+// clockSnapshot checks the snapshot for incremental clocks and applies it.
 func (v *verifier) clockSnapshot(seq *verifySequence) {
 	var s message.ClockSnapshot
 	v.parsed(s.Parse(v.fields.Data))
@@ -207,7 +208,7 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Sequence.Machine, v.fields.Data))
 }
 
-// traceAttributes looks for the attribute that identifies weft's own packets.
+// traceAttributes searches for the attribute that identifies packets written by weft.
 func (v *verifier) traceAttributes() {
 	var all message.TraceAttributes
 	v.parsed(all.Parse(v.fields.Data))

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// useCallstack checks an interned call stack used by an event or sample: everything that it refers to must already be defined. Each
-// stack, frame and mapping is checked once.
+// useCallstack checks an interned call stack that an event or sample uses: everything it refers to must already be defined. Each
+// stack, frame and mapping is checked only once.
 func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 	stack, ok := v.useInterned(seq, message.InternedCallstacks, iid)
 	if !ok || !firstUse(&seq.checkedStacks, iid) {
@@ -30,7 +30,7 @@ func firstUse(set *map[uint64]bool, iid uint64) bool {
 	return isNew
 }
 
-// frameIIDs returns the ids of the frames of an encoded Callstack. They are valid until the next call.
+// frameIIDs returns the frame ids of an encoded Callstack. They are valid until the next call.
 func (v *verifier) frameIIDs(stack []byte) []uint64 {
 	var c message.Callstack
 	v.parsed(c.Parse(stack))
@@ -63,7 +63,7 @@ func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	}
 }
 
-// checkCallstackMessage checks an encoded Callstack and, with a sequence, its frames.
+// checkCallstackMessage checks an encoded Callstack and, if seq is not nil, its frames.
 func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 	frames := v.frameIIDs(stack)
 	if len(frames) == 0 {
@@ -77,7 +77,7 @@ func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 	}
 }
 
-// checkInlineCallstack checks TrackEvent.callstack, whose frames are messages.
+// checkInlineCallstack checks TrackEvent.callstack, whose frames are encoded inline.
 func (v *verifier) checkInlineCallstack(stack []byte) {
 	if frames := message.InlineFrames(stack); !frames.Next() {
 		v.found(ruleCallstackEmpty, "the call stack of an event")
@@ -91,7 +91,7 @@ func (v *verifier) checkFrameMessage(frame []byte) {
 	}
 }
 
-// sample checks packets with call stack samples. at is the time, if ok.
+// sample checks a packet with call stack samples. at is its time if ok is true.
 func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	f := &v.fields
 	v.report.Events++
@@ -114,7 +114,7 @@ func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	}
 }
 
-// streamingProfile checks what a streaming profile needs from its sequence: thread, clock, call stacks.
+// streamingProfile checks that the sequence provides what a streaming profile needs: thread, clock and call stacks.
 func (v *verifier) streamingProfile(seq *verifySequence) {
 	if seq != nil && !seq.Thread.Known {
 		v.found(ruleProfileThread, "sequence %d", seq.Key.ID)
@@ -153,7 +153,7 @@ func (v *verifier) stackSample(seq *verifySequence) {
 	}
 }
 
-// taskContext checks that the ids, which are uint32, are not larger: negative int32 values, for example.
+// taskContext checks that the ids fit into uint32. Negative int32 values, for example, do not.
 func (v *verifier) taskContext(msg []byte) {
 	var c message.TaskContext
 	v.parsed(c.Parse(msg))

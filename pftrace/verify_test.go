@@ -39,7 +39,7 @@ func readGzip(t testing.TB, path string) []byte {
 	return data
 }
 
-// Chrome's own traces break no rule; where they differ from weft's there are warnings.
+// Chrome's own traces break no rules; where they differ from weft's, there are warnings.
 func TestVerifyRecordings(t *testing.T) {
 	for _, f := range recording.In(t, "perfetto") {
 		t.Run(f.Name, func(t *testing.T) {

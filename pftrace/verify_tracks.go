@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// trackKind is the kind of a track, from its descriptor.
+// trackKind is the kind of a track according to its descriptor.
 type trackKind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	trackState
 )
 
-// trackIdentity is the part of a descriptor that must not change in later descriptors of the track (perfetto.md 5).
+// trackIdentity holds the settings that later descriptors of the track must not change (perfetto.md 5).
 type trackIdentity struct {
 	kind    trackKind
 	parent  uint64
@@ -27,7 +27,7 @@ type trackIdentity struct {
 	counter counterSettings
 }
 
-// counterSettings determine how the values of a counter track are interpreted.
+// counterSettings determines how to interpret the values of a counter track.
 type counterSettings struct {
 	kind        uint64
 	unit        uint64
@@ -37,7 +37,7 @@ type counterSettings struct {
 
 var trackKindNames = [...]string{"plain", "process", "thread", "counter", "state"}
 
-// String describes the settings in which two descriptors of a track may differ.
+// String describes the settings by which two descriptors of a track can differ.
 func (id trackIdentity) String() string {
 	switch id.kind {
 	case trackProcess:
@@ -50,9 +50,9 @@ func (id trackIdentity) String() string {
 	return fmt.Sprintf("%s (parent %d)", trackKindNames[id.kind], id.parent)
 }
 
-// verifyTrack is a track that was described or used.
+// verifyTrack is a track that has been described or used.
 type verifyTrack struct {
-	machineID   // the uuid
+	machineID   // its uuid
 	described   bool
 	used        bool
 	hasComplete bool
@@ -66,17 +66,17 @@ type verifyTrack struct {
 	seq         message.SequenceKey
 	open        []openSlice
 	tooDeep     int
-	instants    int   // at instantAt, which nest in each other until a slice begins or ends
+	instants    int   // number of instants at instantAt, which nest in each other until a slice begins or ends
 	instantAt   int64 // time of the last instant
 }
 
-// machineID is the uuid of a track, or the id of a flow, which each machine of a trace assigns separately.
+// machineID identifies a track by uuid, or a flow by id; each machine in a trace assigns them independently.
 type machineID struct {
 	machine uint32
 	uuid    uint64
 }
 
-// processKey identifies a process, threadKey a thread, across the machines of a trace.
+// processKey identifies a process, and threadKey a thread, across the machines in a trace.
 type processKey struct {
 	machine uint32
 	pid     int32
@@ -119,7 +119,7 @@ func (v *verifier) onMachine(uuid uint64) machineID {
 	return machineID{v.fields.Sequence.Machine, uuid}
 }
 
-// useTrack records that an event is on a track.
+// useTrack records that an event is on a track, and returns the track's index.
 func (v *verifier) useTrack(uuid uint64) uint32 {
 	i := v.tracks.index(v.onMachine(uuid))
 	if t := &v.tracks.list[i]; !t.used {
@@ -128,7 +128,7 @@ func (v *verifier) useTrack(uuid uint64) uint32 {
 	return i
 }
 
-// useThread returns the track for the events of a sequence without track uuid.
+// useThread returns the index of the track for a sequence's events without a track uuid.
 func (v *verifier) useThread(seq *verifySequence) uint32 {
 	if !seq.hasThread {
 		seq.thread, seq.hasThread = uint32(len(v.tracks.list)), true
@@ -137,7 +137,7 @@ func (v *verifier) useThread(seq *verifySequence) uint32 {
 	return seq.thread
 }
 
-// useCounter records a value of a counter track, whose descriptor must precede it.
+// useCounter records a value on a counter track, whose descriptor must precede it.
 func (v *verifier) useCounter(uuid uint64) {
 	t := &v.tracks.list[v.useTrack(uuid)]
 	if !t.described {
@@ -147,7 +147,7 @@ func (v *verifier) useCounter(uuid uint64) {
 	}
 }
 
-// trackDescriptor checks a track descriptor.
+// trackDescriptor checks the packet's track descriptor.
 func (v *verifier) trackDescriptor(seq *verifySequence) {
 	var d message.TrackDescriptor
 	v.parsed(d.Parse(v.fields.Data))
@@ -182,8 +182,7 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	}
 }
 
-// thread decodes the descriptor of the thread that writes a sequence. Perfetto assigns the sequence's events to it if the sequence has
-// started.
+// thread decodes a thread descriptor. Perfetto assigns the events of the sequence to this thread if the sequence has started.
 func (v *verifier) thread(seq *verifySequence, msg []byte) (pid int32, tid int64) {
 	var d message.ThreadDescriptor
 	v.parsed(d.Parse(msg))
@@ -194,7 +193,6 @@ func (v *verifier) thread(seq *verifySequence, msg []byte) (pid int32, tid int64
 	return d.PID(), d.TID()
 }
 
-// processID returns the id in a process descriptor.
 func (v *verifier) processID(msg []byte) int32 {
 	var d message.ProcessDescriptor
 	v.parsed(d.Parse(msg))
@@ -240,20 +238,20 @@ func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) counterSetti
 	return c
 }
 
-// clip limits text of the input in a report.
+// clip limits the length of input text in a report.
 func clip(text []byte) []byte { return text[:min(len(text), 80)] }
 
-// maxAncestors is the most ancestors of a track (perfetto.md 5).
+// maxAncestors is the maximum number of ancestors of a track (perfetto.md 5).
 const maxAncestors = 100
 
-// States of a track while its ancestors are counted.
+// States of a track during the counting of ancestors.
 const (
 	ancestryUnknown uint8 = iota
 	ancestryWalked        // on the current path
 	ancestryKnown
 )
 
-// checkTracks makes the checks that need all descriptors: used tracks, parents, ancestors.
+// checkTracks runs the checks that need all descriptors: used tracks, parents and ancestors.
 func (v *verifier) checkTracks() {
 	var path []uint32
 	for i := range v.tracks.list {
@@ -270,8 +268,8 @@ func (v *verifier) checkTracks() {
 	}
 }
 
-// checkAncestors counts the ancestors of a track, and of the tracks on the path to the root whose number is unknown. path is scratch
-// space.
+// checkAncestors counts the ancestors of a track, and of the tracks on its path to the root whose count is still unknown. path is
+// scratch space.
 func (v *verifier) checkAncestors(i uint32, path []uint32) []uint32 {
 	ancestors := int32(0)
 	for {
@@ -299,7 +297,7 @@ func (v *verifier) checkAncestors(i uint32, path []uint32) []uint32 {
 	for n := len(path) - 1; n >= 0; n-- {
 		t := &v.tracks.list[path[n]]
 		t.ancestry, t.ancestors = ancestryKnown, ancestors
-		if ancestors == maxAncestors+1 { // report only the first one that is too deep
+		if ancestors == maxAncestors+1 { // report only the first track that is too deep
 			v.foundOn(ruleParentDepth, t.describe, message.SequenceKey{}, "track %d", t.uuid)
 		}
 		ancestors++

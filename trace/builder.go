@@ -12,25 +12,27 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A Builder makes a trace: Process, Thread, Track and Counter make tracks, Add adds events in any order, and Finish returns the trace.
-// The zero Builder is ready to use. Errors need not be checked before Finish, which returns the first one.
+// A Builder makes a trace from scratch: Process, Thread, Track and Counter create tracks, Add adds events in any order, and
+// Finish returns the trace. The zero Builder is ready to use. Errors need not be checked before Finish, which returns the first
+// one.
 type Builder struct {
-	// Memory limits the memory for events, in bytes; events beyond it are sorted on disk. 0 means 256 MiB. Memory and TempDir
-	// must not be changed after the first call.
+	// Memory limits the memory for events, in bytes; events beyond the limit are sorted on disk. 0 means 256 MiB. Memory and
+	// TempDir must not be changed after the first call.
 	Memory int64
-	// TempDir is the directory for temporary files; "" means os.TempDir. Builder.Close and Trace.Close remove the files.
+	// TempDir is the directory for temporary files; "" means os.TempDir. Builder.Close and Trace.Close remove these files.
 	TempDir string
-	// IDSpace is the Track.IDSpace of processes, and of other tracks directly below the trace, that are made while it is set.
+	// IDSpace is the Track.IDSpace of all processes, and of other tracks directly below the trace, that are created while it is
+	// set.
 	IDSpace string
 
 	b      *timeline.Builder
 	closed bool
 	kinds  []TrackKind // by TrackID; "" for tracks of other Builders
 	event  uint32      // index of the next event
-	err    error       // the first one
+	err    error       // the first error
 }
 
-// fail records an error and returns an invalid track.
+// fail records an error, if it is the first, and returns an invalid track.
 func (b *Builder) fail(format string, args ...any) TrackID {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)
@@ -38,7 +40,7 @@ func (b *Builder) fail(format string, args ...any) TrackID {
 	return 0
 }
 
-// kind returns the kind of a track; false if it is not a track of this Builder.
+// kind returns the kind of a track, or false if it is not a track of this Builder.
 func (b *Builder) kind(id TrackID) (TrackKind, bool) {
 	if id == 0 {
 		return TraceTrack, true
@@ -55,7 +57,6 @@ func (b *Builder) canHaveChildren(id TrackID) bool {
 	return ok && kind != CounterTrack
 }
 
-// setKind records the kind of a track.
 func (b *Builder) setKind(id timeline.TrackID, kind TrackKind) TrackID {
 	for len(b.kinds) <= int(id) {
 		b.kinds = append(b.kinds, "")
@@ -64,7 +65,7 @@ func (b *Builder) setKind(id timeline.TrackID, kind TrackKind) TrackID {
 	return TrackID(id)
 }
 
-// setIDSpace sets the id space of a track if it is directly below the trace.
+// setIDSpace sets the id space of a track if the track is directly below the trace.
 func (b *Builder) setIDSpace(id timeline.TrackID, parent TrackID) timeline.TrackID {
 	if parent == 0 && b.IDSpace != "" && !b.b.SetIDSpace(id, b.IDSpace) {
 		b.fail("id space %q: there are too many", b.IDSpace)
@@ -72,8 +73,8 @@ func (b *Builder) setIDSpace(id timeline.TrackID, parent TrackID) timeline.Track
 	return id
 }
 
-// Process returns the track of a process. Calls with the same pid return the same track; the last name that is not empty wins.
-// Events cannot be on this track, only on threads and other tracks below it.
+// Process returns the track of a process. Calls with the same pid return the same track; the last non-empty name wins. Events
+// cannot be on this track, only on threads and other tracks below it.
 func (b *Builder) Process(pid int64, name string) TrackID {
 	if b.finished() {
 		return b.fail("process %d: %w", pid, errFinished)
@@ -83,8 +84,8 @@ func (b *Builder) Process(pid int64, name string) TrackID {
 	return b.setKind(b.setIDSpace(id, 0), ProcessTrack)
 }
 
-// Thread returns the track of a thread of a process, which must come from Builder.Process. Calls with the same tid return the same
-// track; the last name that is not empty wins.
+// Thread returns the track of a thread in a process, which must come from Builder.Process. Calls with the same tid return the
+// same track; the last non-empty name wins.
 func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	if kind, _ := b.kind(process); kind != ProcessTrack {
 		return b.fail("thread %d (%q): track %d is not a process", tid, name, process)
@@ -97,8 +98,8 @@ func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	return b.setKind(id, ThreadTrack)
 }
 
-// Track returns the track with a name below a process, a thread, another such track, or the trace itself, which is 0. Calls with the
-// same parent and name return the same track.
+// Track returns the track called name below parent: a process, a thread, another such track, or the trace itself, which is 0.
+// Calls with the same parent and name return the same track.
 func (b *Builder) Track(parent TrackID, name string) TrackID {
 	if !b.canHaveChildren(parent) {
 		return b.fail("track %q: nothing can be below track %d", name, parent)
@@ -109,9 +110,9 @@ func (b *Builder) Track(parent TrackID, name string) TrackID {
 	return b.setKind(b.setIDSpace(b.b.Child(timeline.TrackID(parent), validText(name)), parent), NamedTrack)
 }
 
-// Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. Calls with the
-// same parent, name and unit return the same track. Viewers interpret the units "ns", "bytes" and "count"; they show any other text
-// unchanged. "" means no unit.
+// Counter returns the track of a counter below parent: a process, a thread, another track, or the trace itself, which is 0. Calls
+// with the same parent, name and unit return the same track. Viewers interpret the units "ns", "bytes" and "count"; they show any
+// other text unchanged. "" means no unit.
 func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 	if !b.canHaveChildren(parent) {
 		return b.fail("counter %q: nothing can be below track %d", name, parent)
@@ -128,7 +129,7 @@ func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 	return b.setKind(b.setIDSpace(b.b.Counter(timeline.TrackID(parent), &key), parent), CounterTrack)
 }
 
-// SetAttribute sets a fact about the whole trace. An IntKind is kept as an integer; any other value becomes a string.
+// SetAttribute sets a fact about the whole trace. An IntKind stays an integer; any other value becomes a string.
 func (b *Builder) SetAttribute(key string, v Value) {
 	if b.finished() {
 		b.fail("attribute %q: %w", key, errFinished)
@@ -143,16 +144,16 @@ func (b *Builder) SetAttribute(key string, v Value) {
 	}
 }
 
-// Add adds an event on a track of this Builder. Kind and Track are required, and Value for a counter; a sample without a Value has
-// the weight 1. Times and durations must not be negative. Slices that overlap on a track without nesting are moved to lanes,
-// additional tracks made by the trace. An unfinished slice ends with the slice around it.
+// Add adds an event on a track of this Builder. Kind and Track are required, as is Value for a counter; a sample without a Value
+// has weight 1. Times and durations must not be negative. Slices that overlap on a track without nesting move to lanes, which are
+// additional tracks created by the trace. An unfinished slice ends with the slice around it.
 //
-// A flow leads from an event with its id in FlowsOut to later events with the id in FlowsIn. An event with the id in FlowsOut starts
-// a new flow; one with the id in both continues the flow. Several events with the id in FlowsIn are consumers of one flow, counted
-// by Trace.Problems as flow_fan_out. The trace assigns its own flow ids.
+// A flow leads from an event with its id in FlowsOut to later events with the id in FlowsIn. An event with the id in FlowsOut
+// starts a new flow; an event with the id in both continues the flow. Several events with the id in FlowsIn consume the same
+// flow; Trace.Problems counts them as flow_fan_out. The trace assigns its own flow ids.
 //
-// The Builder does not retain the event, which can be reused. Errors describe an invalid event, or come from temporary files; Finish
-// then fails with the first one.
+// The Builder does not retain the event, so callers can reuse it. An error describes an invalid event or comes from temporary
+// files; Finish then fails with the first such error.
 func (b *Builder) Add(ev Event) error {
 	err := b.add(&ev)
 	if err != nil && b.err == nil {
@@ -213,7 +214,7 @@ func (b *Builder) add(ev *Event) error {
 	return nil
 }
 
-// lastTime is the last time of a trace.
+// lastTime is the latest time that an event can have.
 const lastTime = math.MaxInt64 - 1
 
 // check returns an error for an invalid event.
@@ -278,12 +279,12 @@ func (b *Builder) callstack(innermostFirst []Frame) timeline.CallstackID {
 	return b.b.Callstack(ids)
 }
 
-// addFlows adds the flow ends of the event that was just added.
+// addFlows adds the flow ends of the most recently added event.
 func (b *Builder) addFlows(ev *Event) error {
 	end := timeline.FlowEvent{
 		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time,
 	}
-	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut)) // false: a flow that leads on, still to be added
+	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut)) // false: an outgoing flow that is still to be added
 	for _, id := range ev.FlowsOut {
 		added[id] = false
 	}
@@ -312,10 +313,10 @@ func (b *Builder) addFlows(ev *Event) error {
 	return nil
 }
 
-// errFinished is returned by a Builder that is used after Finish or Close.
+// errFinished is the error for using a Builder after Finish or Close.
 var errFinished = errors.New("the Builder is finished")
 
-// finished reports whether the Builder can no longer be used. It initializes a zero Builder.
+// finished reports whether the Builder can no longer be used. It also initializes a zero Builder.
 func (b *Builder) finished() bool {
 	if b.b == nil && !b.closed {
 		b.b = timeline.NewBuilder(timeline.Options{Memory: b.Memory, TempDir: b.TempDir, Problems: new(problem.Log)})
@@ -323,7 +324,7 @@ func (b *Builder) finished() bool {
 	return b.closed
 }
 
-// Close frees memory and temporary files if Finish is not called. After Finish it does nothing.
+// Close frees the memory and temporary files of a Builder whose Finish was not called. After Finish, it does nothing.
 func (b *Builder) Close() error {
 	b.closed = true
 	if b.b == nil {
@@ -334,8 +335,8 @@ func (b *Builder) Close() error {
 	return err
 }
 
-// Finish sorts and resolves what was added and returns the trace, which must be closed. It returns the error of any earlier call
-// instead, if there is one. The Builder cannot be used afterwards.
+// Finish sorts and resolves all additions and returns the trace, which must be closed. If an earlier call failed, Finish returns
+// that error instead. The Builder cannot be used afterwards.
 func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 	if b.finished() {
 		return nil, errFinished

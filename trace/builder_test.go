@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// finish returns the trace of a Builder.
+// finish finishes a Builder and returns the trace.
 func finish(t *testing.T, b *trace.Builder) *trace.Trace {
 	t.Helper()
 	tr, err := b.Finish(t.Context())
@@ -60,7 +60,7 @@ func TestCopyEvents(t *testing.T) {
 			if made.Summary() != from.Summary() {
 				t.Errorf("the copy has %+v, not %+v", made.Summary(), from.Summary())
 			}
-			// Tracks with equal names become one, so the order of simultaneous events may differ.
+			// Tracks with equal names are merged, so the order of simultaneous events may differ.
 			want, got := events(t, from, nothing), events(t, made, nothing)
 			slices.Sort(want)
 			slices.Sort(got)
@@ -71,7 +71,7 @@ func TestCopyEvents(t *testing.T) {
 	}
 }
 
-// Invalid events are errors that describe them, from Finish at the latest, and never a panic.
+// Invalid events lead to errors that describe them, in Finish at the latest, and never to a panic.
 func TestBuilderMistakes(t *testing.T) {
 	type tracks struct{ process, thread, counter trace.TrackID }
 	event := func(change func(*trace.Event, tracks)) func(*trace.Builder, tracks) {
@@ -137,7 +137,7 @@ func TestBuilderAfterFinish(t *testing.T) {
 	}
 }
 
-// Whatever a Builder accepts at its limits is valid in the output.
+// Everything that a Builder accepts at its limits is valid in the output.
 func TestBuilderLimits(t *testing.T) {
 	b := new(trace.Builder)
 	process := b.Process(1, "p")
@@ -210,7 +210,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A Builder that is closed without Finish leaves nothing behind.
+// A Builder closed without Finish leaves no files.
 func TestBuilderClose(t *testing.T) {
 	dir := t.TempDir()
 	b := trace.Builder{Memory: 1, TempDir: dir}
@@ -232,7 +232,7 @@ func TestBuilderClose(t *testing.T) {
 	}
 }
 
-// A Builder repairs all texts that are not UTF-8, so that the trace is valid.
+// A Builder repairs all invalid UTF-8, so that the trace is valid.
 func TestInvalidUTF8(t *testing.T) {
 	const bad, good = "a\xffb", "a\uFFFDb"
 	var b trace.Builder
@@ -276,7 +276,8 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// An event that names a flow twice acts like one that names it once: it continues a flow that it also leads on, and does not end it.
+// An event that names a flow twice acts as if it named the flow once: if the flow both enters and leaves the event, the event
+// continues the flow and does not end it.
 func TestFlowNamedTwice(t *testing.T) {
 	var b trace.Builder
 	defer b.Close()
@@ -294,7 +295,7 @@ func TestFlowNamedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	var from []trace.Nanos // start of the arrow to each slice
+	var from []trace.Nanos // start of the arrow to each slice, in order
 	times := map[trace.EventID]trace.Nanos{}
 	for ev, err := range tr.Events() {
 		if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A loop ends with the error of the trace's context: soon if it is running, or at its start.
+// When the trace's context is done, a loop ends with the context's error: soon if the loop is already running, otherwise at its
+// start.
 func TestCancelledLoops(t *testing.T) {
 	var b trace.Builder
 	defer b.Close()

@@ -9,15 +9,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// errStop ends a walk after a break out of the loop.
+// errStop ends a walk when the loop body breaks.
 var errStop = errors.New("stop")
 
-// Events returns all events in the order of a Perfetto trace: by time, at one time enclosing slices before inner ones, and producers of
-// flows before their consumers. A slice is yielded once, at its start, with its final length and with the arguments and CPU time of its
-// end.
+// Events returns all events in the order of a Perfetto trace: by time; at equal times, enclosing slices before inner ones, and
+// producers of a flow before its consumers. It yields each slice once, at its start, with its final length and with the arguments
+// and CPU time from its end.
 //
-// The next event overwrites the Event; Event.Clone copies it. Loops can end early, be repeated, and run inside each other. An error,
-// of temporary files or the trace's context, is yielded last, with a nil Event.
+// The next iteration overwrites the Event; Event.Clone copies it. Loops can end early, be repeated, and be nested. An error, from
+// temporary files or from the trace's context, is yielded last, with a nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		t.describeTracks()
@@ -39,8 +39,8 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 	}
 }
 
-// Lookup returns copies of the events with the given ids, without unknown ids. It makes one pass over the trace, up to the last of
-// them, so a call for many ids is faster than many calls.
+// Lookup returns copies of the events with the given ids, omitting unknown ids. It makes one pass over the trace, up to the last
+// of these events, so one call with many ids is faster than many calls.
 func (t *Trace) Lookup(ids ...EventID) (map[EventID]*Event, error) {
 	wanted := make(map[EventID]bool, len(ids))
 	for _, id := range ids {
@@ -66,7 +66,7 @@ type eventReader struct {
 	t     *Trace
 	event Event
 
-	// Data that the event points to.
+	// Storage that event points to.
 	args                 eventArgs
 	cpuTime, cpuDuration Nanos
 	stack                []Frame
@@ -74,7 +74,7 @@ type eventReader struct {
 
 var kinds = [...]Kind{resolved.Slice: Slice, resolved.Instant: Instant, resolved.Counter: Counter, resolved.Sample: Sample}
 
-// fill converts a row.
+// fill converts row to r.event.
 func (r *eventReader) fill(row *resolved.Row) {
 	t, it, ev := r.t, row.Item, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
@@ -121,11 +121,11 @@ func (r *eventReader) fill(row *resolved.Row) {
 	ev.FlowsIn, ev.FlowsOut = in, out
 }
 
-// fillStack converts a call stack.
+// fillStack converts a call stack to r.stack.
 func (r *eventReader) fillStack(id timeline.CallstackID) {
 	tl := r.t.tl()
 	r.stack = r.stack[:0]
-	for _, id := range slices.Backward(tl.Callstack(id)) { // the outermost comes first
+	for _, id := range slices.Backward(tl.Callstack(id)) { // the outermost frame comes first
 		f := tl.Frame(id)
 		frame := Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column, Address: f.Address}
 		if f.Mapping != 0 {
@@ -142,12 +142,11 @@ func numberValue(n timeline.Number) Value {
 	return NewValue(n.Float())
 }
 
-// nameTable caches the interned names and categories of a timeline as strings.
+// nameTable caches a timeline's interned names and categories as strings.
 type nameTable struct {
 	names, categories []string
 }
 
-// prepare allocates the table.
 func (n *nameTable) prepare(tl *timeline.Timeline) {
 	if n.names == nil {
 		n.names, n.categories = make([]string, tl.NameCount()+1), make([]string, tl.CategoryCount()+1)

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Every role of the timeline has a role in the public model, except for tracks that are only in files.
+// Every role in the timeline has a counterpart in the public model, except the roles of tracks that exist only in files.
 func TestRoles(t *testing.T) {
 	for n := uint64(1); timeline.IsRole(n); n++ {
 		role := timeline.Role(n)

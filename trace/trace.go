@@ -1,11 +1,12 @@
 // Package trace is weft's model of a trace: resolved events on tracks, in time order.
 //
-// A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch. Trace.Events yields
-// its events one by one: slices with their final length and all their arguments, instants, counter values and samples, each with its
-// track, its nesting and its flows. The other packages work on a Trace; pftrace.Write writes it as a Perfetto trace.
+// A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch.
+// Trace.Events yields its events one by one: slices with their final length and all their arguments, instants, counter values and
+// samples, each with its track, nesting and flows. The other packages work on a Trace; pftrace.Write writes it as a Perfetto
+// trace.
 //
-// What does not live here: file formats (package convert), Perfetto's packets (package pftrace), and the sorting, matching and nesting of
-// events (internal packages).
+// What does not live here: file formats (package convert), Perfetto packets (package pftrace), and the sorting, matching and
+// nesting of events (internal packages).
 package trace
 
 import (
@@ -16,11 +17,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. Nanos.Duration converts it to
-// a time.Duration.
+// Nanos is a point in time or a duration, in nanoseconds. Points in time are on the clock of the recording. Nanos.Duration
+// converts it to a time.Duration.
 type Nanos = timeline.Nanos
 
-// Units of time. A Nanos of 1 is a nanosecond.
+// Time units. A Nanos of 1 is one nanosecond.
 const (
 	Microsecond Nanos = 1000               // 10⁻⁶ s
 	Millisecond       = 1000 * Microsecond // 10⁻³ s
@@ -29,15 +30,15 @@ const (
 
 // Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent use.
 //
-// The context given to the function that opened or finished the trace applies until it is closed: when it is done, loops over the trace
-// end with its error.
+// The context passed to the function that opened or finished the trace applies until the trace is closed: when the context is
+// done, loops over the trace end with its error.
 type Trace struct {
 	handle
 	tracks  []Track
 	numbers *resolved.TrackNumbers
-	used    []bool // by track
+	used    []bool // by TrackID: has events, or has such tracks below it
 	names   nameTable
-	rows    *resolved.Reader // created by the first use
+	rows    *resolved.Reader // created on first use
 }
 
 // handle gives weft's own packages access to the timeline (timeline.Of).
@@ -45,8 +46,7 @@ type handle = timeline.Handle
 
 func (t *Trace) tl() *timeline.Timeline { return timeline.Of(&t.handle) }
 
-// Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
-// afterwards.
+// Close frees the trace's memory and removes its temporary files. Do not use the trace, its events or their arguments afterwards.
 func (t *Trace) Close() error {
 	if t.rows != nil {
 		return errors.Join(t.rows.Close(), t.tl().Close())
@@ -54,8 +54,8 @@ func (t *Trace) Close() error {
 	return t.tl().Close()
 }
 
-// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order of the input:
-// strings and integers.
+// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in input order. Their
+// values are strings and integers.
 func (t *Trace) Attributes() iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for _, a := range t.tl().Attributes() {
@@ -73,7 +73,7 @@ func (t *Trace) Attributes() iter.Seq[Arg] {
 // Summary counts the events of a trace.
 type Summary struct {
 	Slices        int64
-	Unfinished    int64 // slices that never end, counted in Slices too
+	Unfinished    int64 // slices that never end; Slices includes them
 	Instants      int64
 	CounterValues int64
 	Samples       int64
@@ -95,18 +95,18 @@ type Problem struct {
 	Name     string        `json:"name"`     // stable
 	Severity string        `json:"severity"` // "lost", "repaired" or "info"
 	Count    uint64        `json:"count"`
-	Sentence string        `json:"sentence"` // what was found and how it was handled
+	Sentence string        `json:"sentence"` // what was found and how weft handled it
 	Cases    []ProblemCase `json:"cases"`    // the first few
 }
 
 // ProblemCase is one occurrence of a Problem.
 type ProblemCase struct {
-	Event  *int64 `json:"event,omitempty"` // index in the input's list of events; nil if it concerns no event
-	Byte   *int64 `json:"byte,omitempty"`  // in the unpacked input; nil if it has no position
+	Event  *int64 `json:"event,omitempty"` // index in the input's list of events; nil if the problem concerns no event
+	Byte   *int64 `json:"byte,omitempty"`  // in the unpacked input; nil if the position is unknown
 	Detail string `json:"detail,omitempty"`
 }
 
-// Problems returns the problems of the input, or of what was added to a Builder, by severity and then by name.
+// Problems returns the problems in the input, or in the additions to a Builder, by severity and then by name.
 func (t *Trace) Problems() []Problem {
 	all := []Problem{}
 	for _, total := range t.tl().Problems().Totals() {

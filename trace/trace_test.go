@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// events returns the events of a trace as lines. It calls within at each event.
+// events returns the events of a trace as lines. It calls within for each event.
 func events(t *testing.T, tr *trace.Trace, within func(n int)) (lines []string) {
 	t.Helper()
 	for ev, err := range tr.Events() {
@@ -73,11 +73,11 @@ func TestEventsInEvents(t *testing.T) {
 	}
 }
 
-// A track comes after its parent, exactly once.
+// Each track appears exactly once, after its parent.
 func TestTracksParentsFirst(t *testing.T) {
 	tr := openRecording(t, "perfetto/chrome-paired-tiny.pftrace.gz")
 	given := map[trace.TrackID]bool{0: true}
-	later := 0 // tracks whose parent has a higher id
+	later := 0 // number of tracks whose parent has a higher id
 	for track := range tr.Tracks() {
 		if !given[track.Parent] || given[track.ID] {
 			t.Errorf("%+v comes before its parent, or again", track)

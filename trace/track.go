@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TrackID identifies a track of its trace. The zero TrackID is the trace itself, the parent of all top-level tracks. Events cannot be on
-// it.
+// TrackID identifies a track within its trace. The zero TrackID is the trace itself, the parent of all top-level tracks; events
+// cannot be on it.
 type TrackID uint32
 
 // TrackKind is the kind of a track.
@@ -30,37 +30,37 @@ var trackKinds = map[timeline.TrackKind]TrackKind{
 	timeline.NamedTrack: NamedTrack, timeline.AsyncTrack: NamedTrack, timeline.CounterTrack: CounterTrack,
 }
 
-// Role is the contents of a track of kind NamedTrack, or marks the main process of a browser. Tracks made by Builder.Track, and tracks of
+// Role describes the contents of a NamedTrack, or marks the main process of a browser. Tracks from Builder.Track, and tracks of
 // Perfetto traces that weft did not write, have no role.
 type Role string
 
 // The roles.
 const (
-	NoRole          Role = ""             // tracks that were made by Builder.Track, or not written by weft
-	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting; all slices of a GPU stream with such slices
+	NoRole          Role = ""             // tracks from Builder.Track, or not written by weft
+	RoleLane        Role = "lane"         // slices of the parent that overlap without nesting, or all slices of a GPU stream with such slices
 	RoleAsync       Role = "async"        // the slices of one asynchronous id
 	RoleInstants    Role = "instants"     // instants of a process or of the whole trace
-	RoleOther       Role = "other"        // events without a track of their own, as instants
-	RoleClockSync   Role = "clock sync"   // clock syncs, as instants
+	RoleOther       Role = "other"        // events without a track of their own, shown as instants
+	RoleClockSync   Role = "clock sync"   // clock syncs, shown as instants
 	RoleObjects     Role = "objects"      // lifetimes and snapshots of the objects of a class
 	RoleThreadState Role = "thread state" // states of the thread above
-	RoleCalls       Role = "calls"        // calls made of the samples of the thread above
+	RoleCalls       Role = "calls"        // calls derived from the samples of the thread above
 	RoleV8States    Role = "V8 states"    // states of a thread sampled by V8
 	RolePageStates  Role = "page states"  // states of a thread in a JS self-profile
 	RoleCategories  Role = "categories"   // states of a thread in a Firefox profile
-	RoleSamplePages Role = "sample pages" // the document for which the thread above was sampled
+	RoleSamplePages Role = "sample pages" // the document for which the thread above was running at each sample
 	RoleNetwork     Role = "network"      // the requests of a process
-	RoleAllocations Role = "allocations"  // sampled allocations of a thread, as instants
+	RoleAllocations Role = "allocations"  // sampled allocations of a thread, shown as instants
 	RoleJSTracer    Role = "JS tracer"    // calls recorded by Firefox's tracer
-	RolePaused      Role = "paused"       // times at which a profiler was paused
+	RolePaused      Role = "paused"       // times when a profiler was paused
 	RoleContexts    Role = "contexts"     // contexts of one type for which the thread above worked
 	RoleCatalogue   Role = "catalogue"    // all contexts
-	RoleMemory      Role = "memory"       // no events, but a process's counters made of memory dumps
-	RoleLongTasks   Role = "long tasks"   // tasks of 50 ms and more of the thread above
-	RoleMainProcess Role = "main process" // on a ProcessTrack: the main process of a browser rather than one of its pages or helpers
+	RoleMemory      Role = "memory"       // no events; holds counters of a process that weft derives from memory dumps
+	RoleLongTasks   Role = "long tasks"   // tasks of at least 50 ms on the thread above
+	RoleMainProcess Role = "main process" // on a ProcessTrack: the main process of a browser, not one of its pages or helpers
 )
 
-// roles maps the timeline's roles.
+// roles maps timeline roles to Role values.
 var roles = map[timeline.Role]Role{
 	timeline.RoleLane:        RoleLane,
 	timeline.RoleStream:      RoleLane,
@@ -84,37 +84,38 @@ var roles = map[timeline.Role]Role{
 	timeline.RoleMemory:      RoleMemory,
 	timeline.RoleLongTasks:   RoleLongTasks,
 	timeline.RoleMainProcess: RoleMainProcess,
-	timeline.RoleInput:       "input", // slices of the thread above, recorded by another input
+	timeline.RoleInput:       "input", // slices of the thread above from another input
 	timeline.RoleSpans:       "spans", // spans of the process or thread above
 }
 
-// Track is a row of the trace: a process, a thread, a counter, or anything else with events.
+// Track is a row of the trace: a process, a thread, a counter, or any other row with events.
 type Track struct {
 	ID     TrackID
 	Parent TrackID
 	Kind   TrackKind
-	Path   []string // the names from the process down to the track itself; "" for a process or thread without a name
+	Path   []string // names from the process down to the track itself; "" for a process or thread without a name
 	Name   string   // of the process, thread or counter, or of the track itself
-	PID    int64    // of the track's process, in the recording; 0: none, or its id is not a number
-	TID    int64    // of the track's thread, likewise
-	// ProcessName and ThreadName are the names of that process and thread.
+	PID    int64    // of the track's process in the recording; 0: no process, or its id is not a number
+	TID    int64    // of the track's thread in the recording; 0 as for PID
+	// ProcessName and ThreadName are the names of the track's process and thread.
 	ProcessName, ThreadName string
 
-	Labels []string // ProcessTrack: labels of the process in the recording, such as the titles of its pages
-	Unit   string   // CounterTrack: unit of its values; "" if unknown
-	Facts  []Arg    // ThreadTrack: values shared by all its samples, such as "eventDelay", which therefore have no track: ints, floats and strings
+	Labels []string // ProcessTrack: the process's labels in the recording, such as the titles of its pages
+	Unit   string   // CounterTrack: unit of the values; "" if unknown
+	Facts  []Arg    // ThreadTrack: values that all its samples share, such as "eventDelay", and that therefore have no track: ints, floats, strings
 
-	// IDSpace distinguishes the recordings merged into the trace: ids beyond one process, such as a browser's windows, tabs, frames
-	// and requests, have the same meaning only on tracks with the same IDSpace. "" is the trace's own.
+	// IDSpace distinguishes the recordings merged into the trace: ids that are valid beyond one process, such as those for
+	// windows, tabs, frames and requests in a browser, have the same meaning only on tracks with the same IDSpace. "" is the
+	// trace's own.
 	IDSpace string
 
-	// Role is the contents of a NamedTrack, Subject what they concern, depending on the role: a class of objects, the origin of a page or
-	// a type of contexts.
+	// Role describes the contents of a NamedTrack. Subject is what they concern, depending on the role: a class of objects, the
+	// origin of a page or a context type.
 	Role    Role
 	Subject string
 }
 
-// Track returns the track with an id; the zero Track, which is the trace itself, if there is none.
+// Track returns the track with the given id. For an unknown id, it returns the zero Track, which is the trace itself.
 func (t *Trace) Track(id TrackID) Track {
 	t.describeTracks()
 	if int(id) >= len(t.tracks) {
@@ -123,7 +124,7 @@ func (t *Trace) Track(id TrackID) Track {
 	return t.tracks[id]
 }
 
-// Tracks returns the tracks with events, or with events on tracks below them. A track comes after its parent.
+// Tracks returns the tracks that have events, or have tracks with events below them. A track comes after its parent.
 func (t *Trace) Tracks() iter.Seq[Track] {
 	return func(yield func(Track) bool) {
 		t.describeTracks()
@@ -148,7 +149,7 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 	}
 }
 
-// describeTracks makes the table of tracks on first use: the timeline's tracks, followed by the lanes of each.
+// describeTracks fills the track table on first use: the timeline's tracks, followed by their lanes.
 func (t *Trace) describeTracks() {
 	if t.tracks != nil {
 		return
@@ -188,8 +189,8 @@ func factArg(f *timeline.Fact) Arg {
 	return Arg{f.Kind.String(), NewValue(f.Number.Float())}
 }
 
-// describeLanes adds the lanes of a track: below a process or thread, otherwise as siblings of the track. The first lane of a stream is a
-// track below its thread; the first lane of other tracks is the track itself.
+// describeLanes adds the lanes of a track: below a process or thread, otherwise as siblings of the track. The first lane of a
+// stream is a track below its thread; for other tracks, the first lane is the track itself.
 func (t *Trace) describeLanes(id TrackID) {
 	track := timeline.TrackID(id)
 	for n := t.tl().FirstLane(track); n <= t.tl().LaneCount(track); n++ {
@@ -209,7 +210,7 @@ func (t *Trace) trackOf(track timeline.TrackID, lane uint32) TrackID {
 	return TrackID(t.numbers.Of(track, lane))
 }
 
-// setOwner sets the path of a track, and its process and thread.
+// setOwner sets the path, process and thread of a track.
 func (t *Trace) setOwner(tr *Track) {
 	found := resolved.DescribeTrack(t.tl(), timeline.TrackID(tr.ID))
 	tr.PID, tr.TID = found.Input()

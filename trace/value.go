@@ -19,7 +19,7 @@ import (
 // ValueKind is the kind of a Value.
 type ValueKind string
 
-// The kinds of values, and the methods that return them. PointerKind and JSONKind occur only in inputs.
+// The kinds of values, with the methods that return them. PointerKind and JSONKind occur only in inputs.
 const (
 	NoValue     ValueKind = ""        // the zero Value
 	BoolKind    ValueKind = "bool"    // Value.Bool
@@ -30,20 +30,22 @@ const (
 	PointerKind ValueKind = "pointer" // Value.Uint: an address
 	JSONKind    ValueKind = "JSON"    // Value.String: a value as JSON text
 	DictKind    ValueKind = "dict"    // Value.Get, Value.Members
-	ArrayKind   ValueKind = "array"   // Value.Members, whose keys are empty
+	ArrayKind   ValueKind = "array"   // Value.Members; their keys are empty
 )
 
-// Value is the value of an argument, a counter or an attribute, or the arguments of an event, which are a dictionary. Value.Kind
-// determines the method that returns it. Methods for other kinds return the zero value unless documented otherwise; none panics.
+// Value is the value of an argument, a counter or an attribute, or the arguments of an event, which form a dictionary. Value.Kind
+// determines the method that returns the value. Methods for other kinds return the zero value unless documented otherwise; none
+// of them panics.
 //
-// Dictionaries and arrays of an event are decoded on request: they are valid until the next event; values of Event.Clone stay valid.
+// Dictionaries and arrays from an event are decoded on request and are valid until the next event; values from Event.Clone stay
+// valid.
 type Value struct {
 	kind ValueKind
 	bits uint64
 	text string
 	list []Arg
 
-	encoded timeline.Arg // a dictionary or array that is decoded on request
+	encoded timeline.Arg // a dictionary or array to decode on request
 	args    *eventArgs   // all arguments of an event, as a dictionary
 	tl      *timeline.Timeline
 }
@@ -54,25 +56,25 @@ type Arg struct {
 	Value Value
 }
 
-// validText replaces bytes that are not UTF-8 by U+FFFD.
+// validText replaces invalid UTF-8 with U+FFFD.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// argument is the types that NewValue converts.
+// argument is the set of types that NewValue converts.
 type argument interface {
 	bool | int | int64 | uint64 | float64 | string | Nanos | time.Duration | []string | []Value | map[string]string | map[string]Value | Value
 }
 
-// NewArg returns an argument: NewArg("lines", 120). See NewValue for the values.
+// NewArg returns an argument: NewArg("lines", 120). See NewValue for the conversion.
 func NewArg[T argument](key string, v T) Arg {
 	return Arg{key, NewValue(v)}
 }
 
-// NewDict returns a dictionary, which can be the arguments of an event. The last of several members with the same key wins. A trace omits
-// members that are NoValue or empty, because Perfetto cannot represent them.
+// NewDict returns a dictionary, which can be the arguments of an event. Among members with the same key, the last one wins. A
+// trace omits members that are NoValue or empty, because Perfetto cannot represent them.
 func NewDict(members ...Arg) Value { return Value{kind: DictKind, list: members} }
 
-// NewValue returns a Value: an array for a slice, a dictionary ordered by keys for a map, nanoseconds for a duration, and a Value
-// unchanged. Bytes of strings that are not UTF-8 become U+FFFD.
+// NewValue converts v to a Value. A slice becomes an array, a map a dictionary ordered by key, and a duration nanoseconds; a
+// Value stays unchanged. Invalid UTF-8 in strings becomes U+FFFD.
 func NewValue[T argument](v T) Value {
 	switch v := any(v).(type) {
 	case bool:
@@ -132,7 +134,7 @@ func (v Value) Kind() ValueKind { return v.kind }
 // Bool returns the value of a BoolKind.
 func (v Value) Bool() bool { return v.kind == BoolKind && v.bits != 0 }
 
-// Int returns an IntKind, UintKind or PointerKind that fits into an int64, otherwise 0. It does not round a FloatKind.
+// Int returns an IntKind, UintKind or PointerKind that fits into an int64, and otherwise 0. It does not round a FloatKind.
 func (v Value) Int() int64 {
 	switch v.kind {
 	case IntKind:
@@ -145,7 +147,7 @@ func (v Value) Int() int64 {
 	return 0
 }
 
-// Uint returns an IntKind, UintKind or PointerKind that is not negative, otherwise 0.
+// Uint returns a non-negative IntKind, UintKind or PointerKind, and otherwise 0.
 func (v Value) Uint() uint64 {
 	switch v.kind {
 	case UintKind, PointerKind:
@@ -156,7 +158,7 @@ func (v Value) Uint() uint64 {
 	return 0
 }
 
-// Float returns a FloatKind, IntKind or UintKind as a double, otherwise 0. Integers beyond 53 bits are rounded.
+// Float returns a FloatKind, IntKind or UintKind as a double, and otherwise 0. It rounds integers beyond 53 bits.
 func (v Value) Float() float64 {
 	switch v.kind {
 	case FloatKind:
@@ -169,7 +171,7 @@ func (v Value) Float() float64 {
 	return 0
 }
 
-// String returns any value as text: a StringKind or JSONKind unchanged, a dictionary or an array as JSON.
+// String returns any value as text: a StringKind or JSONKind unchanged, a dictionary or array as JSON.
 func (v Value) String() string {
 	switch v.kind {
 	case StringKind, JSONKind:
@@ -201,8 +203,8 @@ func (v Value) Members() iter.Seq[Arg] {
 	return decoded(v.tl, v.tl.Members(v.encoded))
 }
 
-// Get returns the member of a dictionary with a key, and whether it exists. Further keys select members of nested dictionaries:
-// Get("data", "frame"). For arrays, use Value.Members.
+// Get returns the dictionary member with the given key and reports whether it exists. Further keys select members of nested
+// dictionaries: Get("data", "frame"). For arrays, use Value.Members.
 func (v Value) Get(path ...string) (Value, bool) {
 	for _, key := range path {
 		if v.kind != DictKind {
@@ -222,7 +224,7 @@ func (v Value) Get(path ...string) (Value, bool) {
 	return v, len(path) > 0
 }
 
-// clone returns a value that stays valid until the trace is closed.
+// clone returns a copy that stays valid until the trace is closed.
 func (v Value) clone() Value {
 	if v.args != nil {
 		a := *v.args
@@ -232,7 +234,8 @@ func (v Value) clone() Value {
 	return v
 }
 
-// MarshalJSON writes the value as JSON: addresses as hexadecimal strings, and numbers that JSON cannot represent as strings.
+// MarshalJSON writes the value as JSON. Addresses become hexadecimal strings, and numbers that JSON cannot represent become
+// strings.
 func (v Value) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 func (v Value) appendJSON(b []byte) []byte {
@@ -277,24 +280,23 @@ func trimComma(b []byte) []byte {
 	return b
 }
 
-// appendText appends a text as a JSON string.
+// appendText appends text as a JSON string.
 func appendText(b []byte, text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		return append(b, `""`...) // cannot happen: every text can be encoded
+		return append(b, `""`...) // cannot happen: all text can be encoded
 	}
 	return append(b, jsonscan.Escape(quoted)...)
 }
 
-// eventArgs are the arguments of an event of the timeline.
+// eventArgs provides the arguments of a timeline event.
 type eventArgs struct {
 	encoded timeline.Args
-	end     timeline.Args // arguments of the slice's end, which replace equal keys
+	end     timeline.Args // arguments of the slice's end, which replace those with equal keys
 	id      []Arg         // members to add to weft: id and scope of an asynchronous event, and did_not_end
 	tl      *timeline.Timeline
 }
 
-// all yields the arguments.
 func (a *eventArgs) all() iter.Seq[Arg] {
 	if len(a.end) > 0 {
 		return a.merged
@@ -302,7 +304,7 @@ func (a *eventArgs) all() iter.Seq[Arg] {
 	return a.begin()
 }
 
-// begin yields only the arguments of the start.
+// begin yields only the arguments of the slice's start.
 func (a *eventArgs) begin() iter.Seq[Arg] {
 	args := decoded(a.tl, a.tl.ArgList(a.encoded))
 	if len(a.id) > 0 {
@@ -311,10 +313,10 @@ func (a *eventArgs) begin() iter.Seq[Arg] {
 	return args
 }
 
-// ownKey is the argument for weft's additions to an event.
+// ownKey is the argument that holds weft's additions to an event.
 const ownKey = "weft"
 
-// withID adds members to the dictionary weft, as in the output.
+// withID adds members to the weft dictionary, as in the output.
 func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		added := false
@@ -336,7 +338,7 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	}
 }
 
-// newMembers returns the members that weft adds, without resolved.DidNotEndKey if the input has it.
+// newMembers returns the members that weft adds, omitting resolved.DidNotEndKey if the input has it.
 func newMembers(added, members []Arg) []Arg {
 	if !slices.ContainsFunc(members, func(m Arg) bool { return m.Key == resolved.DidNotEndKey }) {
 		return added
@@ -344,7 +346,8 @@ func newMembers(added, members []Arg) []Arg {
 	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == resolved.DidNotEndKey })
 }
 
-// merged yields the arguments of a slice's start, replaced by arguments of its end with equal keys, and then the rest of the end's.
+// merged yields the arguments of a slice's start, replacing them with arguments of the end that have equal keys, and then the
+// remaining arguments of the end.
 func (a *eventArgs) merged(yield func(Arg) bool) {
 	ends := slices.Collect(decoded(a.tl, a.tl.ArgList(a.end)))
 	used := make([]bool, len(ends))
@@ -365,7 +368,7 @@ func (a *eventArgs) merged(yield func(Arg) bool) {
 	}
 }
 
-// decoded converts arguments of the timeline.
+// decoded converts timeline arguments.
 func decoded(tl *timeline.Timeline, args iter.Seq[timeline.Arg]) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for a := range args {
@@ -407,7 +410,7 @@ func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 		return nil, fmt.Errorf("its arguments are a dictionary, not %s", v.kind)
 	}
 	for arg := range v.Members() {
-		e.OwnKey([]byte(validText(arg.Key))) // programs that copy a trace copy weft's own arguments
+		e.OwnKey([]byte(validText(arg.Key))) // programs that copy a trace also copy weft's own arguments
 		if err := arg.Value.encode(e, 0); err != nil {
 			return nil, fmt.Errorf("argument %q: %w", arg.Key, err)
 		}
@@ -415,7 +418,7 @@ func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 	return e.Args(), nil
 }
 
-// maxValueDepth limits the nesting of dictionaries and arrays, as the readers of formats do.
+// maxValueDepth limits the nesting of dictionaries and arrays, as the format readers do.
 const maxValueDepth = 64
 
 func (v Value) encode(e *timeline.ArgsEncoder, depth int) error {

@@ -28,7 +28,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Lookup returns the same events as a loop, wherever they are.
+// Lookup returns the same events as a loop, wherever they are in the trace.
 
 func TestLookup(t *testing.T) {
 	tr := openRecording(t, "chrome/chrome-devtools-tiny.json.gz")

@@ -8,8 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
-// tracerAdvice returns what can be done about a tracer that failed, judging by its message and by the user who runs it; "" if that is
-// unclear.
+// tracerAdvice returns advice about a failed tracer, based on its messages and on the current user; "" if it has none.
 func tracerAdvice(tracer tracer.Tracer, said []string) string {
 	text := strings.Join(said, "\n")
 	for _, a := range tracerMessages {
@@ -20,11 +19,11 @@ func tracerAdvice(tracer tracer.Tracer, said []string) string {
 	return ""
 }
 
-// tracerMessages are messages of tracers with advice. The first match counts.
+// tracerMessages maps tracer messages to advice. The first match counts.
 var tracerMessages = []struct {
 	matches  *regexp.Regexp
 	tracer   tracer.Tracer
-	forUsers bool // unless the user is root
+	forUsers bool // only if the user is not root
 	advice   string
 }{
 	{regexp.MustCompile(`(?i)root user|permission|not permitted|denied|privilege|CAP_`), "", true,

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// What the library says is wrong comes with the flags and commands that help.
+// Errors from the library come with the flags and commands that help.
 func TestAdvice(t *testing.T) {
 	full := &collections.MemoryLimitError{What: "profiles are held in memory while they are read", Limit: 256 << 20}
 	const room = "profiles are held in memory while they are read, and this input needs more than their limit of 256 MiB; allow more with --memory"
@@ -44,7 +44,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// What bpftrace 0.17 says leads to advice. Without rights the advice depends on who asks.
+// Messages of bpftrace 0.17 lead to advice. For missing rights the advice depends on the user.
 func TestTracerAdvice(t *testing.T) {
 	rights := "--privileged"
 	if os.Geteuid() != 0 {

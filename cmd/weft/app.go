@@ -35,10 +35,10 @@ const (
 	exitSlower      = 4 // of compare
 	exitStopped     = 5 // of migrate
 	exitInterrupted = 130
-	exitBrokenPipe  = 141 // as of a program that SIGPIPE ends
+	exitBrokenPipe  = 141 // as for a program killed by SIGPIPE
 )
 
-// usageError is a mistake in the command line.
+// usageError is an error for a mistake on the command line.
 type usageError = commandline.UsageError
 
 func usagef(format string, args ...any) error { return commandline.Usagef(format, args...) }
@@ -48,16 +48,16 @@ func unknownValue(flag, what, value string, values ...string) error {
 	return commandline.UnknownValue(flag, what, value, values...)
 }
 
-// errStrict ends a run that converted everything but lost data that --strict does not allow.
+// errStrict ends a run that converted everything but lost data despite --strict.
 var errStrict = errors.New("data was lost (--strict)")
 
-// errShown ends a run of view with a failure that was printed and shown until Ctrl-C.
+// errShown ends a run of view whose failure was printed and shown until Ctrl-C.
 var errShown = errors.New("failed, and shown")
 
 // errNoCommand ends a run without arguments, after firstScreen was printed.
 var errNoCommand = errors.New("no command")
 
-// errReported ends a run whose failures were printed where they happened.
+// errReported ends a run whose failures were printed as they happened.
 var errReported = errors.New("failed")
 
 // run executes the program with its arguments (the first is its own name) and returns the exit code.
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	ofRun.files = newUsedFiles()
 	if stdin, isFile := env.stdin.(*os.File); isFile {
 		if info, err := stdin.Stat(); err == nil {
-			ofRun.files.note("-", info) // a shell's < opens it before the run
+			ofRun.files.note("-", info) // opened by the shell's < before the run
 		}
 	}
 	env = &ofRun
@@ -80,12 +80,12 @@ func run(ctx context.Context, args []string, env *environment) int {
 	case errors.Is(err, errShown):
 		return exitFailed
 	case ctx.Err() != nil && err != nil:
-		// An interrupted run prints nothing more: the user knows.
+		// An interrupted run prints nothing more, because the user interrupted it.
 		return exitInterrupted
 	case err == nil:
 		return exitOK
 	case errors.Is(err, syscall.EPIPE):
-		return exitBrokenPipe // the reader of our output has closed it
+		return exitBrokenPipe // the reader of the output closed it
 	case errors.As(err, &usage):
 		fmt.Fprintf(env.stderr, "%s %s\nRun \"weft --help\" or \"weft COMMAND --help\" for usage.\n", messageHead(env), printable(err.Error()))
 		return exitUsage
@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	return exitFailed
 }
 
-// goneFlags are flags that weft had or that other programs have, with their replacements.
+// goneFlags maps flags that weft once had, or that other programs have, to messages with their replacements.
 var goneFlags = map[string]string{
 	"from": "unknown flag --from; the format of the input is --format",
 	"join": "--join is gone; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
@@ -183,7 +183,7 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 		HideHelp:                  true,
 		HideVersion:               true,
 		DisableSliceFlagSeparator: true,                         // names may contain commas
-		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
 		OnUsageError:              onUsageError,
 		Action:                    func(c *cli.Context) error { return noCommand(c, env) },
 		Commands: []*cli.Command{
@@ -222,7 +222,7 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 	return app
 }
 
-// onUsageError handles mistakes that package cli finds and Parse does not.
+// onUsageError handles mistakes that package cli detects but Parse does not.
 func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{Message: err.Error()} }
 
 // viewOfFile turns "weft FILE…" into "weft view FILE…".
@@ -271,7 +271,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	return &usageError{Message: words.Unknown("command", name, names).Error()}
 }
 
-// version returns the version that traces contain, and the build information of the binary.
+// version returns the version that weft writes into traces, and build information about the binary.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -289,10 +289,11 @@ func printError(env *environment, err error) {
 	fmt.Fprintf(env.stderr, "%s %s\n", messageHead(env), printable(message(err)))
 }
 
-// messageHead starts messages about errors.
+// messageHead returns the prefix of error messages.
 func messageHead(env *environment) string { return env.terminal(env.stderr).Severe("weft:") }
 
-// message returns the text of an error: joined errors once each, and standard output under its display name.
+// message returns the text of an error. It lists each of several joined errors once, and calls standard output by its display
+// name.
 func message(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -310,17 +311,17 @@ func message(err error) string {
 	return strings.Join(messages, "; ")
 }
 
-// printable escapes texts and names from files for a terminal, so that a message stays one line and cannot control the terminal or reorder the text
-// around it.
+// printable escapes text from files for a terminal, so that a message stays on one line and cannot control the terminal or
+// reorder the text around it.
 func printable(text string) string { return words.Printable(text) }
 
-// An input is a file that is read, or standard input.
+// An input is an open file, or standard input.
 type input struct {
 	io.ReadCloser
-	size int64 // -1 if it is not known beforehand
+	size int64 // -1 if unknown in advance
 }
 
-// openInput opens a file for reading; "-" is standard input. Errors begin with the name.
+// openInput opens a file for reading; "-" is standard input. Errors start with the name.
 func openInput(ctx context.Context, env *environment, name string) (*input, error) {
 	if name == "-" {
 		return &input{io.NopCloser(env.stdin), -1}, nil
@@ -347,7 +348,7 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	return &input{f, info.Size()}, nil
 }
 
-// openTimeline reads a trace and resolves it. Errors begin with the name.
+// openTimeline reads a trace and resolves it. Errors start with the name.
 func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
 	tr, err := convert.Open(ctx, src, opts)
 	if err != nil {
@@ -356,7 +357,7 @@ func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.
 	return tr, timeline.Of(tr), nil
 }
 
-// openUnwalked is openTimeline for a caller that walks all events, which completes the report.
+// openUnwalked is like openTimeline, for callers that walk all events themselves, which completes the report.
 func openUnwalked(ctx context.Context, name string, src io.Reader, opts convert.Options) (*load.Trace, error) {
 	t, err := load.One(ctx, src, opts)
 	if err == nil {
@@ -399,8 +400,8 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	}
 }
 
-// eachFile calls fn for each file that names and the list of --files-from refer to; a folder stands for the recordings in it, or only for its
-// Perfetto traces. A failure does not stop the others.
+// eachFile calls fn for each file in names and in the --files-from list. A folder means the recordings in it, or only its
+// Perfetto traces if onlyPerfetto is set. If one file fails, the others are still processed.
 func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto bool, fn func(name string, src *input) error) error {
 	found, err := namedInputs(c, env, names)
 	if err != nil {
@@ -409,7 +410,7 @@ func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto boo
 	return eachOf(c, env, found, onlyPerfetto, fn)
 }
 
-// namedInputs returns the files that names and the list of --files-from refer to. One of the two is required.
+// namedInputs finds the files in names and in the --files-from list. At least one of the two is required.
 func namedInputs(c *cli.Context, env *environment, names []string) (*inputs.Found, error) {
 	if len(names) == 0 && !c.IsSet(filesFrom) {
 		return nil, usagef("no file; name one, or use \"-\" for standard input")
@@ -417,7 +418,7 @@ func namedInputs(c *cli.Context, env *environment, names []string) (*inputs.Foun
 	return findInputs(c, env, names, filesFrom)
 }
 
-// eachOf is eachFile for inputs that have been found.
+// eachOf is eachFile for inputs that have already been found.
 func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto bool, fn func(name string, src *input) error) error {
 	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.RelativePath != "" && !inputs.IsPerfetto(f.Path) })
 	if len(files) == 0 {
@@ -434,7 +435,7 @@ func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto 
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err()
-		case f.RelativePath != "" && errors.Is(err, convert.ErrUnknownFormat): // a folder stands for the traces in it
+		case f.RelativePath != "" && errors.Is(err, convert.ErrUnknownFormat): // a folder means the traces in it
 			unknown++
 		case errors.Is(err, errReported):
 			failed = true
@@ -459,7 +460,8 @@ func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto 
 	return nil
 }
 
-// withoutPath strips operation and file name from an error of package os, because messages start with the name.
+// withoutPath strips the operation and the file name from an error of package os, because messages start with the name
+// anyway.
 func withoutPath(err error) error {
 	if pathErr, ok := err.(*fs.PathError); ok { // only the outermost error: others add information
 		return pathErr.Err
@@ -467,7 +469,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// inputName is the name of an input in messages.
+// inputName returns an input's name for messages.
 func inputName(name string) string {
 	switch name {
 	case "-":

@@ -14,7 +14,7 @@ import (
 
 const smallTrace = `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"}]`
 
-// console is an environment whose streams are kept, on a terminal or not.
+// console is an environment that captures its streams, on a terminal or not.
 type console struct {
 	environment
 	out, err bytes.Buffer
@@ -52,7 +52,7 @@ func TestStandardStreams(t *testing.T) {
 	}
 }
 
-// failingWriter takes some bytes and fails then, like a disk that gets full.
+// failingWriter accepts some bytes and then fails, like a disk that fills up.
 type failingWriter struct{ room int }
 
 var errDiskFull = errors.New("disk full")
@@ -83,7 +83,7 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// endless is an input that goes on for ever.
+// endless is an input that never ends.
 type endless struct{ begun bool }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -117,11 +117,11 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A conversion that is interrupted at a moment that the test chooses.
+// A conversion is interrupted at a moment that the test chooses.
 func TestInterruptedLater(t *testing.T) {
 	var events strings.Builder
 	events.WriteString("[")
-	for range 300_000 { // more than fit the memory
+	for range 300_000 { // more than fit into memory
 		events.WriteString(smallTrace[1:len(smallTrace)-1] + ",")
 	}
 	for _, stage := range []string{"sorting", "writing"} {
@@ -167,7 +167,7 @@ func (r *callAtEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// callAtWrite is called whenever something is written.
+// callAtWrite is a function called at every write.
 type callAtWrite func()
 
 func (call callAtWrite) Write(p []byte) (int, error) {
@@ -175,7 +175,7 @@ func (call callAtWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// idle is an input of which nothing ever comes.
+// idle is an input that never delivers anything.
 type idle struct{}
 
 func (idle) Read([]byte) (int, error) { select {} }
@@ -207,7 +207,7 @@ func TestProgressLine(t *testing.T) {
 	p.Stop()
 }
 
-// On a narrow terminal the line is cut, first the name.
+// On a narrow terminal the line is cut, starting with the name.
 func TestProgressLineFits(t *testing.T) {
 	p := startProgress(&newConsole(nil, false).environment, "a/rather/long/name.json", 400e6, true)
 	p.read.Store(100e6)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// The page of the architecture names every package and draws which depends on which, from the imports themselves. With
-// -update the drawing is made anew.
+// The architecture page names every package and draws their dependencies, taken from the imports. With -update the drawing is
+// made anew.
 func TestArchitecturePage(t *testing.T) {
 	imports := packageImports(t)
 	file := filepath.Join("..", "..", "docs", "architecture.md")
@@ -63,8 +63,8 @@ func TestArchitecturePage(t *testing.T) {
 
 const modulePath = "github.com/weft-trace/weft/"
 
-// packageImports returns the packages of weft, and which of them each imports. Packages that only hold tests, and
-// generated structs, are left out.
+// packageImports returns the packages of weft, and which of them each imports. It omits packages with only tests, and
+// generated structs.
 func packageImports(t *testing.T) map[string][]string {
 	t.Helper()
 	list := exec.Command("go", "list", "-f", "{{.ImportPath}} {{len .GoFiles}} {{join .Imports \" \"}}", "./...")
@@ -90,8 +90,9 @@ func packageImports(t *testing.T) map[string][]string {
 	return all
 }
 
-// drawLayers draws packages in layers: each depends only on packages of lines above its own, or on packages without a line, which import
-// none. The arrow of a package leads to its imports, except those that another of its imports already has.
+// drawLayers draws packages in layers: each depends only on packages in lines above its own, or on packages without a line,
+// which import no others. The arrow of a package leads to its imports, except imports that another of its imports already
+// has.
 func drawLayers(imports map[string][]string) string {
 	depth := map[string]int{}
 	var find func(string) int
@@ -125,7 +126,7 @@ func drawLayers(imports map[string][]string) string {
 	return b.String()
 }
 
-// direct returns the imports of a package that no other import of it leads to.
+// direct returns the imports of a package that none of its other imports leads to.
 func direct(imports map[string][]string, name string) []string {
 	indirect := map[string]bool{}
 	var follow func(string)
@@ -150,8 +151,8 @@ func direct(imports map[string][]string, name string) []string {
 	return out
 }
 
-// Programs that use weft as a library do not get net/http with it, and neither does weft in a browser. The program has it with
-// the server of view and with the compression of Parquet files, and so does what puts weft.html together.
+// Neither programs that use weft as a library nor weft in a browser get net/http. The program imports it for the view server
+// and for the compression of Parquet files, and so does the tool that assembles weft.html.
 func TestNoNetwork(t *testing.T) {
 	packages := []string{modulePath + "cmd/weftweb"}
 	for name := range packageImports(t) {

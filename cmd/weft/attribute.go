@@ -35,7 +35,7 @@ other formats are converted. docs/attribution.md explains the rules;
 	}
 }
 
-// contextFlags are the flags about contexts. All commands that find contexts need the ones that control how.
+// contextFlags returns the flags that control how contexts are found. All commands that find contexts need them.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "context-rule", Usage: "`KEY=VALUE`, a rule of the attribution: sources=LIST (only these: " + strings.Join(engine.SourceNames(), ", ") + "), scope=slice " +
@@ -43,7 +43,7 @@ func contextFlags() []cli.Flag {
 	}
 }
 
-// writeBackFlag chooses the parts of an attribution to write.
+// writeBackFlag selects the parts of an attribution to write.
 func writeBackFlag() cli.Flag {
 	return &cli.StringFlag{Name: "write-back", Value: "all", Usage: "write only the parts of the attribution in `LIST`: notes, tracks, catalogue, costs"}
 }
@@ -79,7 +79,7 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	return opts, nil
 }
 
-// setAttribution reads the flags of a conversion that attributes.
+// setAttribution reads the attribution flags of a conversion.
 func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 	isAttribute := c.Command.Name == "attribute"
 	if !isAttribute && !c.Bool("attribute") {

@@ -21,10 +21,11 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// errSlower ends a comparison in which something is slower than --fail-over allows.
+// errSlower ends a comparison that exceeded --fail-over.
 var errSlower = errors.New("slower than --fail-over allows")
 
-// defaultLeast is the time below which --fail-over ignores a row: functions that take hardly any time change by large factors.
+// defaultLeast is the time below which --fail-over ignores a row: functions that take hardly any time can change by large
+// factors.
 const defaultLeast = time.Millisecond
 
 func compareCommand(env *environment) *cli.Command {
@@ -60,7 +61,7 @@ docs/reports.md says what is compared with what, and what the test assumes.`,
 	}
 }
 
-// The flags that name recordings in a file.
+// Flags for files that list recordings.
 const (
 	baseFilesFrom = "base-files-from"
 	newFilesFrom  = "new-files-from"
@@ -82,7 +83,7 @@ func compareFlags() []cli.Flag {
 	}, arrangingFlags("", "largest change first"), []cli.Flag{formatFlag(), memoryFlag()})
 }
 
-// compareQuery is the request to the compare command.
+// compareQuery is one call of the compare command.
 type compareQuery struct {
 	inputs   [2][]string // by compare.Side
 	by       compare.By
@@ -121,10 +122,10 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	return q, q.readInputs(c, env)
 }
 
-// ofSamples reports whether samples are compared, not slices.
+// ofSamples reports whether samples are compared instead of slices.
 func (q *compareQuery) ofSamples() bool { return q.by == compare.ByFunction || q.by == compare.ByCall }
 
-// forms returns the tables of a comparison without rows.
+// forms returns the tables of a comparison, without rows.
 func (q *compareQuery) forms() []*table.Table {
 	if q.by == compare.ByCall {
 		return []*table.Table{new(compare.Result).TreeTable(q.opts.PerSecond, nil, 0)}
@@ -148,7 +149,7 @@ func (q *compareQuery) readLimit(c *cli.Context) (err error) {
 // maxPercent bounds --fail-over, so that its millionths fit an int64.
 const maxPercent = 1_000_000
 
-// parsePercent reads a percentage, with or without its sign, as millionths.
+// parsePercent reads a percentage, with or without "%", as millionths.
 func parsePercent(text string) (millionths int64, err error) {
 	number := strings.TrimSpace(strings.TrimSuffix(text, "%"))
 	whole, decimals, _ := strings.Cut(number, ".")
@@ -218,7 +219,7 @@ func runCompare(c *cli.Context, env *environment) error {
 		return err
 	}
 	if query.ofSamples() {
-		opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
+		opts.JSCalls = convert.JSCallsOff // most of the work, and not needed here
 	}
 	comparison, flame, err := query.read(c, env, opts)
 	if err != nil {
@@ -242,7 +243,7 @@ func runCompare(c *cli.Context, env *environment) error {
 	return query.checkLimit(env, result)
 }
 
-// read reads all recordings; flame is empty unless a page is requested.
+// read reads all recordings. flame is empty unless a page is requested.
 func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Options) (comparison, flame *compare.Comparison, err error) {
 	recordings := len(q.inputs[0]) + len(q.inputs[1])
 	comparison, flame = compare.NewComparison(recordings), compare.NewComparison(recordings)
@@ -268,7 +269,7 @@ func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Optio
 	return comparison, flame, nil
 }
 
-// failCompare writes the line of an input that failed, if the output is for programs.
+// failCompare writes a JSON line for an input that failed, if --json is set.
 func failCompare(c *cli.Context, env *environment, name string, err error) error {
 	if usage := (*usageError)(nil); c.Bool("json") && c.Context.Err() == nil && !errors.As(err, &usage) {
 		return errors.Join(err, writeFailed(env.stdout, name, err))
@@ -276,8 +277,8 @@ func failCompare(c *cli.Context, env *environment, name string, err error) error
 	return err
 }
 
-// sumUp reads one recording. If nothing of it is selected, the error is a selection.UnknownError and the sums are empty. Without a page, stacks are
-// always empty.
+// sumUp reads one recording. If nothing in it is selected, the error is a selection.UnknownError and the sums are empty.
+// Without a page, stacks is always empty.
 func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts convert.Options) (sums, stacks *compare.Sums, err error) {
 	filter, err := readSelection(c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// report returns the changes, for all forms of output.
+// report returns the changes, for all output forms.
 func (q *compareQuery) report(c *cli.Context, r *compare.Result) *table.Report {
 	changes := func(shown func(*compare.Row) bool) *table.Table { return r.Table(q.by, q.opts.PerSecond, shown) }
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(q.summaryRecord(r))}}
@@ -36,7 +36,7 @@ func (q *compareQuery) report(c *cli.Context, r *compare.Result) *table.Report {
 	return out
 }
 
-// compareSummary is the first line of the form for programs.
+// compareSummary is the first line of the JSON output.
 type compareSummary struct {
 	Table     string              `json:"table"`
 	By        compare.By          `json:"by"`
@@ -126,7 +126,7 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 	return lines
 }
 
-// testLines describe the test, its result, and why rows are undecided.
+// testLines describes the test, its result, and why rows are undecided.
 func testLines(r *compare.Result) []string {
 	undecided := r.Counts[compare.Undecided]
 	found := fmt.Sprintf("%s slower, %s faster", table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]))
@@ -155,7 +155,7 @@ func (q *compareQuery) nothing() string {
 	return "The recordings, or the part that is selected, have nothing to compare; --by function compares samples."
 }
 
-// recordingsLine describes the recordings of a side: number, names and lengths.
+// recordingsLine describes the recordings of one side: their number, names and lengths.
 func recordingsLine(list []compare.Recording) string {
 	shortest, longest := list[0].Length, list[0].Length
 	for _, r := range list {
@@ -171,7 +171,7 @@ func recordingsLine(list []compare.Recording) string {
 	return fmt.Sprintf("%s: %s to %s ms", line, table.Millis(shortest), table.Millis(longest))
 }
 
-// lengthsDiffer reports whether one recording is longer than another by a tenth or more.
+// lengthsDiffer reports whether the longest recording exceeds the shortest by more than a tenth.
 func lengthsDiffer(r *compare.Result) bool {
 	shortest, longest := r.Base[0].Length, r.Base[0].Length
 	for _, list := range [][]compare.Recording{r.Base, r.New} {
@@ -182,7 +182,7 @@ func lengthsDiffer(r *compare.Result) bool {
 	return longest-shortest > shortest/10
 }
 
-// nameWidth is the width of names in messages.
+// nameWidth is the maximum width of names in messages.
 const nameWidth = 44
 
 // over returns the rows that are slower than --fail-over allows.
@@ -195,7 +195,7 @@ func (q *compareQuery) over(r *compare.Result) (rows []*compare.Row) {
 	return rows
 }
 
-// maxFailed is the number of rows that the message about --fail-over names.
+// maxFailed is the maximum number of rows in the message about --fail-over.
 const maxFailed = 5
 
 // checkLimit returns an error that names the rows that are slower than --fail-over allows, if any.

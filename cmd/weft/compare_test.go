@@ -18,19 +18,19 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// sliceOfJSON matches the name and the duration of a slice of the recording of PyTorch.
+// sliceOfJSON matches the name and the duration of a slice in the PyTorch recording.
 var sliceOfJSON = regexp.MustCompile(`"name": "([^"]*)"([^{}]*)"dur": ([0-9.]+)`)
 
-// TestCompareFindsSlower makes recordings of a real one in which every slice takes up to 5 % more, at random. The new ones have
-// the times of the base, so that nothing else differs, whatever the seed; but kernels of one name take half as long again: they
-// alone are called slower, and fail.
+// TestCompareFindsSlower derives recordings from a real one, in which every slice takes up to 5 % longer, at random. The new
+// ones have the same times as the base, so that nothing else differs, whatever the seed, except that kernels with one name
+// take half as long again: only they are reported as slower, and fail.
 func TestCompareFindsSlower(t *testing.T) {
 	source := unpacked(t, filepath.Join(recording.Testdata(t), "traces", "pytorch", "pytorch-small.json.gz"))
 	const kernel = "gemm_kernel"
 	if n := len(sliceOfJSON.FindAll(source, -1)); n < 500 {
 		t.Fatalf("the recording has %d slices", n)
 	}
-	const recordings = 8 // of each side: enough for one row among a hundred
+	const recordings = 8 // on each side: enough for one row among a hundred
 	dir := t.TempDir()
 	for side, factor := range map[string]float64{"base": 1, "new": 1.5} {
 		if err := os.Mkdir(filepath.Join(dir, side), 0o777); err != nil {
@@ -69,7 +69,8 @@ func TestCompareFindsSlower(t *testing.T) {
 	}
 }
 
-// slowed returns a recording in which every slice takes up to 5 % more, and kernels with a name a factor of that.
+// slowed returns a recording in which every slice takes up to 5 % longer, and kernels with the given name are slower by a
+// further factor.
 func slowed(t *testing.T, source []byte, random *rand.Rand, kernel string, factor float64) []byte {
 	return sliceOfJSON.ReplaceAllFunc(source, func(slice []byte) []byte {
 		m := sliceOfJSON.FindSubmatch(slice)
@@ -85,7 +86,7 @@ func slowed(t *testing.T, source []byte, random *rand.Rand, kernel string, facto
 	})
 }
 
-// unpacked returns what is inside of a file of gzip.
+// unpacked returns the contents of a gzip file.
 func unpacked(t *testing.T, name string) []byte {
 	t.Helper()
 	f, err := os.Open(name)
@@ -119,7 +120,7 @@ func TestParsePercent(t *testing.T) {
 	}
 }
 
-// What is wrong with an input ends a comparison, and damaged recordings are compared as far as they go.
+// A faulty input ends a comparison, but damaged recordings are compared as far as they can be read.
 func TestCompareDamagedInputs(t *testing.T) {
 	recording.NeedAll(t, "compares every damaged recording")
 	damaged, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "damaged", "*.gz"))

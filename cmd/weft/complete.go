@@ -20,15 +20,15 @@ import (
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
-// completeCommand is what completion scripts of shells call: weft __complete :CURRENT WORD…, with the word under the cursor and
-// the words before it. It prints the candidates, one a line, followed by a tab and their meaning. The line ":files" or ":dirs"
-// asks the shell for names of files or folders as well.
+// completeCommand is the command that shells' completion scripts call: weft __complete :CURRENT WORD…, with the word under
+// the cursor and the words before it. It prints the candidates, one per line, each followed by a tab and its meaning. The
+// line ":files" or ":dirs" tells the shell to add file or folder names.
 const completeCommand = "__complete"
 
-// vocabulary knows the words that may follow weft's commands.
+// vocabulary provides the words that may follow weft's commands.
 type vocabulary struct{}
 
-// Flags implements commandline.Vocabulary: a report has its own.
+// Flags implements commandline.Vocabulary. Each report has flags of its own.
 func (vocabulary) Flags(command *cli.Command, words []string) []cli.Flag {
 	for _, r := range reports() {
 		if command.Name == "report" && len(words) > 0 && r.name == words[0] {
@@ -139,7 +139,7 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 	}
 }
 
-// choices are the values of flags with few values.
+// choices maps flags with few values to these values.
 var choices = map[string][]string{
 	"args":        {"all", "none"},
 	"charge":      {"exact", "begin"},
@@ -160,13 +160,14 @@ var choices = map[string][]string{
 	"write-back":  {"all", "notes", "tracks", "catalogue", "costs"},
 }
 
-// Limits for completion from a file, so that a shell never waits long.
+// Limits for completion from a file, so that a shell never hangs.
 const (
 	completionTime  = 2 * time.Second
 	completionNames = 20_000
 )
 
-// namesIn returns the names in the last file among the words; nothing if weft cannot read it in time, because completion cannot show errors.
+// namesIn returns the names in the last file among the words. If weft cannot read the file in time it returns nothing,
+// because completion cannot show errors.
 func namesIn(words []string, flag string) (list []commandline.Candidate) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
@@ -185,7 +186,7 @@ func namesIn(words []string, flag string) (list []commandline.Candidate) {
 		}
 		defer tr.Close()
 		for _, text := range selection.Names(tl, flag) {
-			// A colon first is for the shell, and a control character ends the line or the candidate.
+			// Lines that start with a colon are for the shell, and a control character would end the line or the candidate.
 			if len(list) < completionNames && text[0] != ':' && strings.IndexFunc(text, unicode.IsControl) < 0 {
 				list = append(list, commandline.Candidate{Text: text})
 			}
@@ -224,12 +225,12 @@ func columnCandidates(forms []*table.Table) (list []commandline.Candidate) {
 	return list
 }
 
-// takenBy returns the flags of the command report that one report takes.
+// takenBy returns the flags of the report command that one report accepts.
 func takenBy(r *reportKind, flags []cli.Flag) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool { return !r.takes(f.Names()[0]) })
 }
 
-// narrowHelp has the help of the command report be about one report, if an argument names it: with its flags only. It returns the name.
+// narrowHelp narrows the help of the report command to one report and its flags if an argument names it. It returns the name.
 func narrowHelp(command *cli.Command, args []string) (name string) {
 	for _, r := range reports() {
 		if !slices.Contains(args, r.name) {
@@ -253,7 +254,7 @@ func narrowHelp(command *cli.Command, args []string) (name string) {
 	return "weft report"
 }
 
-// narrowUsage removes the list of reports from the usage of a flag, for help about one report.
+// narrowUsage removes the report's name from a flag's usage, for help about one report.
 func narrowUsage(f cli.Flag, name string) {
 	switch f := f.(type) {
 	case *cli.BoolFlag:

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/commandline"
 )
 
-// Completion and help offer of a report those flags that it takes, and all of them.
+// Completion and help offer exactly the flags that a report accepts.
 func TestFlagsOfReports(t *testing.T) {
 	list, input := filepath.Join(t.TempDir(), "list"), filepath.Join(t.TempDir(), "trace.json")
 	if err := os.WriteFile(input, []byte(`[{"ph":"X","pid":1,"tid":2,"name":"work","ts":1,"dur":5000}]`), 0o600); err != nil {
@@ -62,7 +62,7 @@ func TestFlagsOfReports(t *testing.T) {
 	}
 }
 
-// Completion offers of a flag of a report those values that the report takes.
+// Completion offers exactly the flag values that a report accepts.
 func TestValuesOfReports(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "trace.json")
 	if err := os.WriteFile(input, []byte(`[{"ph":"X","pid":1,"tid":2,"name":"work","cat":"code","ts":1,"dur":5000}]`), 0o600); err != nil {

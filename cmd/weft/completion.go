@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// The scripts with which shells call weft for completion. complete.go has all the logic.
+// The scripts by which shells call weft for completion. All logic is in complete.go.
 var (
 	//go:embed completion/weft.bash
 	bashCompletion string

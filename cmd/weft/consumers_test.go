@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// consumers returns the command lines of the programs in docs/consumers that read a stream from standard input, by their name. A
-// program whose interpreter or packages are missing has a reason instead.
+// consumers returns the command lines of the programs in docs/consumers that read a stream from standard input, by name. For
+// a program whose interpreter or packages are missing, it returns the reason instead.
 func consumers(t *testing.T, descriptors string) (commands map[string][]string, missing map[string]string) {
 	t.Helper()
 	folder, err := filepath.Abs(filepath.Join("..", "..", "docs", "consumers"))
@@ -47,11 +47,11 @@ func consumers(t *testing.T, descriptors string) (commands map[string][]string, 
 
 const missingNode = "no node, or none of the packages of docs/consumers/package.json: run npm install there, or name their folder in WEFT_NODE_MODULES"
 
-// consumerFiles are what nodeFolder copies.
+// consumerFiles are the files that nodeFolder copies.
 var consumerFiles = []string{"package.json", "events.mjs", "events-protobufjs.mjs", "duckdb.mjs",
 	"events.sql", "find.sql", "gaps.sql", "operations.sql", "requests.sql", "tasks.sql"}
 
-// nodeFolder returns a folder with the programs for Node.js and the packages that they need; "" if something is missing.
+// nodeFolder returns a folder with the Node.js programs and the packages that they need; "" if something is missing.
 func nodeFolder(t *testing.T, folder string) string {
 	t.Helper()
 	packages := os.Getenv("WEFT_NODE_MODULES")
@@ -87,7 +87,7 @@ func tiny(t *testing.T) string {
 	return path
 }
 
-// sums returns the number of events and the sum of durations by JSON lines, which no consumer reads.
+// sums returns the number of events and the sum of durations, computed from JSON lines, which the consumers do not read.
 func sums(t *testing.T, path string) string {
 	t.Helper()
 	events, durations := 0, int64(0)
@@ -107,7 +107,7 @@ func sums(t *testing.T, path string) string {
 	return fmt.Sprintf("%d %d\n", events, durations)
 }
 
-// The programs of docs/consumers count all events, and say so if a stream is not complete, wherever it is cut.
+// The programs in docs/consumers count all events, and report an incomplete stream, wherever it is cut.
 func TestConsumers(t *testing.T) {
 	recording.NeedAll(t, "builds and runs programs of other languages")
 	path := tiny(t)
@@ -156,7 +156,7 @@ func pipelinesPage(t *testing.T) string {
 	return string(page)
 }
 
-// recordEnds returns where the records of a stream end.
+// recordEnds returns the end offsets of a stream's records.
 func recordEnds(stream []byte) (ends []int) {
 	for at := 0; at < len(stream); {
 		size, n := binary.Uvarint(stream[at:])
@@ -174,7 +174,7 @@ func runConsumer(command []string, stream []byte) (string, error) {
 	return string(out), err
 }
 
-// DuckDB finds the same events in a Parquet file, and prints what testdata has for the queries in docs/consumers.
+// DuckDB finds the same events in a Parquet file, and prints the results in testdata for the queries in docs/consumers.
 func TestDuckDB(t *testing.T) {
 	folder, err := filepath.Abs(filepath.Join("..", "..", "docs", "consumers"))
 	if err != nil {

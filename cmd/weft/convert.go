@@ -86,7 +86,7 @@ in the format have.`,
 
 // The flags that several commands share.
 
-// pick returns the flags that have one of the names.
+// pick returns the flags with the given names.
 func pick(flags []cli.Flag, names ...string) []cli.Flag {
 	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
 }
@@ -99,7 +99,7 @@ func argsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "args", Value: "all", Usage: "keep all event arguments, none, or those named `KEY,KEY…`"}
 }
 
-// leastMemory is the smallest --memory. With less, weft would use as much; docs/cli.md has the measurement.
+// leastMemory is the smallest --memory. Smaller values would not reduce memory use; docs/cli.md has the measurement.
 const leastMemory = 32 << 20
 
 // memoryOf returns the value of a flag like --memory.
@@ -118,7 +118,7 @@ func memoryFlag() cli.Flag {
 	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory for events, at least 32MiB; sort the rest on disk"}
 }
 
-// inputOptions reads the flags that control how an input is read. Commands without one of them get its default.
+// inputOptions reads the flags that control how an input is read. Flags that a command lacks have their defaults.
 func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	opts.From = convert.Format(c.String("format"))
 	if err := opts.Validate(); err != nil {
@@ -171,14 +171,14 @@ func setArgs(c *cli.Context, opts *convert.Options) error {
 	return nil
 }
 
-// gcPercent is GOGC: garbage in percent of live memory. Nearly all live memory has no pointers, so a collection takes a
-// few milliseconds, whatever the size; less garbage lowers peak memory and costs no time.
+// gcPercent is GOGC, garbage as a percentage of live memory. Nearly all live memory has no pointers, so a collection takes a
+// few milliseconds at any size; less garbage lowers peak memory at no cost in time.
 const gcPercent = 75
 
-// limitHeap has the garbage collector keep the heap near the budget, also where it would let garbage pile up for speed.
+// limitHeap makes the garbage collector keep the heap near the budget, even where it would let garbage accumulate for speed.
 // GOMEMLIMIT and GOGC take precedence.
 func limitHeap(memory int64) {
-	const tables = 64 << 20 // memory outside the budget in an ordinary trace
+	const tables = 64 << 20 // memory outside the budget for an ordinary trace
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(memory, tables) + tables)
 	}
@@ -191,12 +191,12 @@ func limitHeap(memory int64) {
 type convertJob struct {
 	env         *environment
 	conversions []*conversion
-	several     bool    // reports take one line each
-	skipped     skipped // of the files in folders
+	several     bool    // each report is one line
+	skipped     skipped // the skipped files in folders
 	folders     madeFolders
 	opts        convert.Options
-	compress    string // as set; "" chooses by output, as setForm does
-	packets     string // likewise
+	compress    string // as set; "": chosen by setForm
+	packets     string // as set; "": chosen by setForm
 	force       bool
 	strict      strictness
 	quiet       bool
@@ -273,7 +273,7 @@ func conversionOptions(c *cli.Context) (opts convert.Options, err error) {
 	return opts, nil
 }
 
-// isOff reads a flag that is on or off. Without the flag it is on.
+// isOff reads a flag whose value is on or off. The default is on.
 func isOff(c *cli.Context, name string) (bool, error) {
 	switch what := c.String(name); what {
 	case "off":
@@ -285,7 +285,8 @@ func isOff(c *cli.Context, name string) (bool, error) {
 	}
 }
 
-// checkFolder returns an error if the argument of --out-dir is not a folder. Without it the error would name a file inside.
+// checkFolder returns an error if the argument of --out-dir is not a folder. Without this check, a later error would name a
+// file inside it.
 func checkFolder(dir string) error {
 	if dir == "" {
 		return nil
@@ -293,7 +294,7 @@ func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // it will be made
+		return nil // it will be created
 	case err != nil:
 		return fmt.Errorf("%s: %w", dir, withoutPath(err))
 	case !info.IsDir():
@@ -314,7 +315,7 @@ func (j *convertJob) chooseOutputs(files []inputs.File, file, dir string) error 
 		return nil
 	}
 	found := folders{}
-	places := map[string]string{} // the input that goes to each
+	places := map[string]string{} // the input for each output path
 	for _, input := range files {
 		place := outputPlace(input, dir)
 		key := found.placeKey(place)
@@ -327,8 +328,8 @@ func (j *convertJob) chooseOutputs(files []inputs.File, file, dir string) error 
 	return nil
 }
 
-// outputPlace returns the path of the output for an input: beside it, or in the folder of --out-dir, below which files of a folder keep their
-// relative paths.
+// outputPlace returns the output path for an input: beside it, or in the --out-dir folder, where files from a folder keep
+// their relative paths.
 func outputPlace(input inputs.File, dir string) string {
 	switch {
 	case input.Path == inputs.Stdin && dir == "":
@@ -341,7 +342,7 @@ func outputPlace(input inputs.File, dir string) string {
 	return filepath.Join(dir, cmp.Or(input.RelativePath, filepath.Base(input.Path))+outputSuffix)
 }
 
-// check refuses combinations that cannot work, before anything is read.
+// check rejects combinations that cannot work before anything is read.
 func (j *convertJob) check() error {
 	for _, c := range j.conversions {
 		if c.info != nil {
@@ -358,7 +359,7 @@ func (j *convertJob) check() error {
 	return nil
 }
 
-// run converts all inputs. A failure does not stop the others.
+// run converts all inputs. If one fails, the others are still converted.
 func (j *convertJob) run(ctx context.Context) error {
 	reportOutput, err := j.openReport(ctx)
 	if err != nil {
@@ -367,7 +368,7 @@ func (j *convertJob) run(ctx context.Context) error {
 	if reportOutput != nil {
 		defer reportOutput.Abort()
 	}
-	for _, c := range j.conversions { // before any of them starts
+	for _, c := range j.conversions { // before any conversion starts
 		if err := j.env.files.check(c.output); err != nil {
 			return err
 		}
@@ -417,14 +418,14 @@ type outcome struct {
 	reportErr  error // the first one; the traces are still converted
 }
 
-// fail keeps the first error of writing the report.
+// fail keeps the first error from writing the report.
 func (o *outcome) fail(err error) {
 	if o.reportErr == nil {
 		o.reportErr = err
 	}
 }
 
-// settle adds a finished conversion to the outcome and to the report. The error is one of writing the report.
+// settle adds a finished conversion to the outcome and to the report. It returns only errors from writing the report.
 func (j *convertJob) settle(c *conversion, out *outcome, p *progress, reportOutput *output) (err error) {
 	switch {
 	case c.err == nil:
@@ -448,7 +449,7 @@ func (j *convertJob) settle(c *conversion, out *outcome, p *progress, reportOutp
 	return err
 }
 
-// judge returns the error with which the command ends, if any.
+// judge returns the error that the command ends with, if any.
 func (j *convertJob) judge(out *outcome) error {
 	switch {
 	case out.sum.failed > 0:
@@ -470,7 +471,8 @@ func (j *convertJob) selfProfileMissing() bool {
 	})
 }
 
-// setForm sets the form of an output that no flag sets: small for files, easy to read for programs on standard output.
+// setForm sets the compression and packet form of an output where flags do not: small for files, easy to parse on standard
+// output.
 func (j *convertJob) setForm(opts *convert.Options, place string) {
 	opts.Compression, opts.Packets = defaultForm(place)
 	if j.compress != "" {
@@ -481,7 +483,7 @@ func (j *convertJob) setForm(opts *convert.Options, place string) {
 	}
 }
 
-// defaultForm returns the form of an output at a place.
+// defaultForm returns the default compression and packet form for an output path.
 func defaultForm(place string) (pftrace.Compression, pftrace.Packets) {
 	if place == "-" {
 		return pftrace.Uncompressed, pftrace.Plain
@@ -489,7 +491,7 @@ func defaultForm(place string) (pftrace.Compression, pftrace.Packets) {
 	return pftrace.Zstd, pftrace.Compact
 }
 
-// inputReport is what --json writes, one line for each input.
+// inputReport is the line that --json writes for each input.
 type inputReport struct {
 	Input  string `json:"input"`
 	Output string `json:"output"`
@@ -499,7 +501,7 @@ type inputReport struct {
 	strict strictness
 }
 
-// openReport creates the file of --report-file before the work, so that errors come early; nil without the flag.
+// openReport creates the --report-file before the conversion, so that errors come early; nil without the flag.
 func (j *convertJob) openReport(ctx context.Context) (*output, error) {
 	if j.reportFile == "" {
 		return nil, nil
@@ -507,8 +509,8 @@ func (j *convertJob) openReport(ctx context.Context) (*output, error) {
 	return createOutput(ctx, j.env, j.reportFile, j.force)
 }
 
-// writeReport writes the report of one conversion to file, if there is one, otherwise to standard output or error: of one of several
-// inputs in a line.
+// writeReport writes the report of one conversion to file if it is not nil, otherwise to standard output or standard error.
+// With several inputs, each report is one line.
 func (j *convertJob) writeReport(r *inputReport, file *output) error {
 	w := j.reportWriter(file)
 	switch {
@@ -522,7 +524,7 @@ func (j *convertJob) writeReport(r *inputReport, file *output) error {
 	return r.writeText(w)
 }
 
-// reportWriter returns where reports go; nil: nowhere.
+// reportWriter returns the destination of reports; nil: none.
 func (j *convertJob) reportWriter(file *output) io.Writer {
 	switch {
 	case file != nil:
@@ -535,7 +537,7 @@ func (j *convertJob) reportWriter(file *output) io.Writer {
 	return j.env.stderr
 }
 
-// writeFailed writes the line of an input that failed, where reports are JSON.
+// writeFailed writes the JSON line for an input that failed, if reports are JSON.
 func (j *convertJob) writeFailed(c *conversion, file *output) error {
 	switch {
 	case !j.reportJSON:
@@ -578,7 +580,7 @@ func (r *inputReport) writeText(w io.Writer) error {
 	return err
 }
 
-// sizeIn is the size of the input, and of what is in its container.
+// sizeIn formats the size of the input, and its unpacked size if that differs.
 func (r *inputReport) sizeIn() string {
 	if r.BytesUnpacked == r.BytesIn {
 		return formatSize(r.BytesIn)
@@ -586,7 +588,7 @@ func (r *inputReport) sizeIn() string {
 	return fmt.Sprintf("%s (%s unpacked)", formatSize(r.BytesIn), formatSize(r.BytesUnpacked))
 }
 
-// reported returns the problems to print: without the usual ones, unless these are a failure.
+// reported returns the problems to print: without the usual ones, unless --strict=all makes these a failure.
 func (r *inputReport) reported() []trace.Problem {
 	if r.strict == strictAll {
 		return r.Problems
@@ -594,7 +596,7 @@ func (r *inputReport) reported() []trace.Problem {
 	return unusual(r.Report)
 }
 
-// writeLine sums up one of several conversions in a line: the result, and what is unusual about it.
+// writeLine summarises one of several conversions in a line: the result, and its unusual problems.
 func (r *inputReport) writeLine(w io.Writer) error {
 	e := &r.Events
 	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),
@@ -610,11 +612,11 @@ func (r *inputReport) writeLine(w io.Writer) error {
 	return err
 }
 
-// filesSummary sums up the conversions of several inputs.
+// filesSummary summarises the conversions of several inputs.
 type filesSummary struct {
 	converted, failed, withProblems int
 	in, out                         int64
-	place                           string // of the first output that is a file
+	place                           string // the first output that is a file
 }
 
 // add adds a conversion that succeeded.
@@ -629,7 +631,7 @@ func (s *filesSummary) add(c *conversion) {
 	}
 }
 
-// writeSummary writes the results for several inputs, and the next command.
+// writeSummary writes the results for several inputs, and the next command to run.
 func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *output) error {
 	w := j.reportWriter(file)
 	if w == nil {
@@ -659,7 +661,7 @@ func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *out
 	return err
 }
 
-// writeProblems lists the problems. Usual ones are one calm sentence, unless --strict=all makes them a failure.
+// writeProblems lists the problems. Usual ones take only one sentence, unless --strict=all makes them a failure.
 func (r *inputReport) writeProblems(b *strings.Builder) {
 	problems := r.reported()
 	for i := range problems {

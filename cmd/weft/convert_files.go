@@ -20,18 +20,18 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// A conversion is one input of a call on its way to its output.
+// A conversion converts one input of a call to its output.
 type conversion struct {
 	input, output string
-	inFolder      bool        // it was found in a folder, not named
-	info          fs.FileInfo // of the input when the call began; nil if there is none, or it is standard input
+	inFolder      bool        // the input was found in a folder, not named
+	info          fs.FileInfo // of the input when the call started; nil if it does not exist or is standard input
 
-	done   chan struct{} // closed when one of the following is set
+	done   chan struct{} // closed once report or err is set
 	report *convert.Report
-	err    error // begins with the name of what failed
+	err    error // starts with the name of the file that failed
 }
 
-// newConversion looks at an input that goes to output.
+// newConversion returns the conversion of input to output, with the input's FileInfo.
 func newConversion(input inputs.File, output string) *conversion {
 	c := &conversion{input: input.Path, output: output, inFolder: input.RelativePath != "", done: make(chan struct{})}
 	if c.input != inputs.Stdin {
@@ -42,7 +42,7 @@ func newConversion(input inputs.File, output string) *conversion {
 	return c
 }
 
-// size returns the length of the input, -1 if it is not known beforehand.
+// size returns the length of the input, or -1 if it is unknown in advance.
 func (c *conversion) size() int64 {
 	if c.info == nil || !c.info.Mode().IsRegular() {
 		return -1
@@ -50,10 +50,10 @@ func (c *conversion) size() int64 {
 	return c.info.Size()
 }
 
-// convertAll converts everything, several inputs at once where there are several. It returns when all are done.
+// convertAll converts all inputs, several at once, and returns when all are done.
 func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	if len(j.conversions) > 1 && os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the limit of the heap holds
+		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the heap limit still applies
 	}
 	migrate.Each(ctx, j.opts, len(j.conversions), func(w *migrate.Worker, i int) {
 		c := j.conversions[i]
@@ -92,7 +92,7 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *migrate.Work
 	return report, dst.Commit()
 }
 
-// progress starts to show the progress of the call.
+// progress starts the display of the call's progress.
 func (j *convertJob) progress() *progress {
 	if !j.several {
 		c := j.conversions[0]
@@ -109,10 +109,10 @@ func (j *convertJob) progress() *progress {
 	return startFilesProgress(j.env, len(j.conversions), total, !j.quiet)
 }
 
-// skipped counts the files in folders that a call does not convert.
+// skipped counts files in folders that a call does not convert.
 type skipped struct {
-	others  int // that are not traces
-	outputs int // that weft wrote
+	others  int // files that are not traces
+	outputs int // files that weft wrote
 }
 
 // text returns the counts as a sentence; "" if there are none.
@@ -130,7 +130,7 @@ func (s *skipped) text() string {
 	return "Skipped " + strings.Join(parts, ", and ") + "."
 }
 
-// isNoTrace reports whether an input was found in a folder and has no format that weft knows. A folder stands for the traces in it.
+// isNoTrace reports whether an input was found in a folder and has an unknown format. A folder means only the traces in it.
 func (c *conversion) isNoTrace() bool {
 	return c.inFolder && errors.Is(c.err, convert.ErrUnknownFormat)
 }
@@ -155,7 +155,8 @@ func (j *convertJob) findInputs(c *cli.Context) error {
 	return j.chooseOutputs(files, c.String("o"), j.outDir)
 }
 
-// withoutOutputs removes files in folders that an earlier call wrote: files beside their inputs, and files in the folder of --out-dir.
+// withoutOutputs drops files in folders that an earlier call wrote: those beside their inputs, and those in the --out-dir
+// folder.
 func (j *convertJob) withoutOutputs(files []inputs.File) []inputs.File {
 	known := map[string]bool{}
 	for i := range files {
@@ -179,13 +180,13 @@ func (j *convertJob) withoutOutputs(files []inputs.File) []inputs.File {
 	})
 }
 
-// madeFolders are the folders that a call has made for its outputs.
+// madeFolders records the folders that a call created for its outputs.
 type madeFolders struct {
 	sync.Mutex
-	made []string // a folder comes before those in it
+	made []string // parents before their children
 }
 
-// make makes a folder and those above it, if there are none.
+// make creates a folder and its parents where they are missing.
 func (m *madeFolders) make(dir string) error {
 	m.Lock()
 	defer m.Unlock()
@@ -202,11 +203,11 @@ func (m *madeFolders) make(dir string) error {
 	return nil
 }
 
-// removeEmpty removes the folders in which there is no output after all.
+// removeEmpty removes created folders that received no output after all.
 func (m *madeFolders) removeEmpty() {
 	m.Lock()
 	defer m.Unlock()
 	for _, dir := range slices.Backward(m.made) {
-		_ = os.Remove(dir) // a folder that has files stays
+		_ = os.Remove(dir) // fails for folders with files, which stay
 	}
 }

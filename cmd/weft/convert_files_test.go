@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// severalInputs writes traces of very different length, so that those that begin together do not end together, and
-// among them files that are not traces. The error messages of those begin with their names.
+// severalInputs writes traces of very different lengths, so that conversions that start together do not end together, and
+// some files that are not traces, whose error messages start with their names.
 func severalInputs(t *testing.T) (paths []string, broken []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func severalInputs(t *testing.T) (paths []string, broken []string) {
 			broken = append(broken, path)
 		case 5:
 			broken = append(broken, path)
-			paths = append(paths, path) // is missing
+			paths = append(paths, path) // a missing file
 			continue
 		case 0:
 			if err := tracegen.WritePyTorch(&text, tracegen.PyTorch{Seed: uint64(i), Bytes: 1 << 20}); err != nil {
@@ -46,7 +46,7 @@ func severalInputs(t *testing.T) (paths []string, broken []string) {
 	return paths, broken
 }
 
-// convertInto converts paths into a new folder and returns what is in it, and what was said.
+// convertInto converts paths into a new folder and returns its files and the output.
 func convertInto(t *testing.T, paths []string, flags ...string) (files map[string]string, c *console, code int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Files that are converted side by side give the same traces, reports and messages, in the same order, as one by one.
+// Files converted concurrently yield the same traces, reports and messages, in the same order, as files converted one by one.
 func TestSeveralAtOnce(t *testing.T) {
 	paths, broken := severalInputs(t)
 	want, _, _ := convertInto(t, paths, "--workers", "1")
@@ -105,7 +105,7 @@ func TestSeveralAtOnce(t *testing.T) {
 			}
 			reported = append(reported, report.Input)
 		}
-		if !slices.Equal(reported, paths) { // reports of broken inputs have the error
+		if !slices.Equal(reported, paths) { // for broken inputs the report contains the error
 			t.Errorf("%s workers: reports of %q; want %q", workers, reported, paths)
 		}
 	}
@@ -119,7 +119,7 @@ func TestSeveralInterrupted(t *testing.T) {
 	defer cancel()
 	dir, tmp := t.TempDir(), tempFolder(t)
 	c := newConsole(idle{}, false) // an input that never ends
-	c.stdout = callAtWrite(cancel) // with the first report
+	c.stdout = callAtWrite(cancel) // on the first report
 	args := []string{"weft", "convert", "--json", "--workers", "4", "--out-dir", dir}
 	if code := run(ctx, append(append(args, paths...), "-"), &c.environment); code != exitInterrupted {
 		t.Errorf("exit code %d; want %d", code, exitInterrupted)
@@ -150,7 +150,7 @@ func TestProgressOfFiles(t *testing.T) {
 	}
 }
 
-// What is printed while progress is shown stands on a line of its own.
+// Text printed while progress is shown is on a line of its own.
 func TestProgressMakesRoom(t *testing.T) {
 	c := newConsole(nil, true)
 	p := startFilesProgress(&c.environment, 2, 100, true)

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/commandline"
 )
 
-// The page of the command line has tables of all commands and flags that are made from the program.
+// The command-line page has tables of all commands and flags, generated from the program.
 func TestDocumentation(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "cli.md")
 	text, err := os.ReadFile(path)
@@ -42,7 +42,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// commandTable has a row for each command, with the flags that only this one has or to which it gives a meaning of its own.
+// commandTable returns a table with a row for each command, with the flags that only this command has or that mean something
+// else in it.
 func commandTable() string {
 	shared := flagCommands()
 	var b strings.Builder
@@ -65,7 +66,7 @@ func commandTable() string {
 	return b.String()
 }
 
-// flagTable has a row for each flag that means the same to several commands.
+// flagTable returns a table with a row for each flag that means the same in several commands.
 func flagTable() string {
 	shared := flagCommands()
 	var b strings.Builder
@@ -89,7 +90,7 @@ func flagCommands() map[string][]string {
 	return commands
 }
 
-// flagMeaning returns the names of a flag and what it means, as text of a table.
+// flagMeaning returns the names and the meaning of a flag, as table text.
 func flagMeaning(f cli.Flag) string {
 	names, usage, _ := strings.Cut(cli.FlagStringer(f), "\t")
 	names, _, _ = strings.Cut(names, " [ ")
@@ -100,10 +101,10 @@ func compareMeanings(x, y string) int {
 	return cmp.Or(strings.Compare(strings.TrimLeft(x, "` -"), strings.TrimLeft(y, "` -")), strings.Compare(x, y))
 }
 
-// cell escapes a text for a cell of a table.
+// cell escapes a text for a table cell.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(text) }
 
-// allCommands returns the commands and their subcommands by what is typed.
+// allCommands returns the commands and subcommands by the words to type.
 func allCommands() map[string]*cli.Command {
 	commands := map[string]*cli.Command{}
 	for _, command := range newApp(&environment{}).Commands {
@@ -120,7 +121,7 @@ var (
 	commandInText = regexp.MustCompile(`\bweft ([a-z]+)([^` + "`" + `|\n]*)`)
 )
 
-// unknownFlags returns the flags in a text that no command has, and those in calls of a command that this one does not
+// unknownFlags returns the flags in a text that no command has, and flags in calls of a command that this command does not
 // have.
 func unknownFlags(text string) (unknown []string) {
 	commands := allCommands()
@@ -154,13 +155,13 @@ func unknownFlags(text string) (unknown []string) {
 // recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of other programs.
 var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell|goreleaser release) (?:--[a-z][^ ]* )+`)
 
-// goneFlagsOfPages are the sections of the changelog about what a version removed.
+// goneFlagsOfPages matches the changelog sections about removals.
 var goneFlagsOfPages = regexp.MustCompile(`(?s)\n### Removed\n.*?(\n## |$)`)
 
 // Every flag that a page mentions exists.
 func TestFlagsOfPages(t *testing.T) {
 	pages(t, func(name, text string) {
-		text, _, _ = strings.Cut(text, "\n## Apache Beam\n") // weft-beam has flags of its own; a test of its module looks at them
+		text, _, _ = strings.Cut(text, "\n## Apache Beam\n") // weft-beam has flags of its own, which are tested in its module
 		text = goneFlagsOfPages.ReplaceAllString(text, "")
 		for _, flag := range unknownFlags(recordedFlags.ReplaceAllString(text, "")) {
 			t.Errorf("%s: %s does not exist", name, flag)
@@ -199,7 +200,7 @@ func pages(t *testing.T, fn func(name, text string)) {
 	}
 }
 
-// The commands of the page about probes print of the recording in testdata what the page shows.
+// The commands on the probes page print what the page shows, for the recording in testdata.
 func TestProbesPage(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -242,7 +243,7 @@ var (
 	numberInText = regexp.MustCompile(`\d+`)
 )
 
-// A citer knows the sections of pages, by the name of the page without its folder.
+// A citer holds the sections of pages, by page name without folder.
 type citer map[string]map[string]bool
 
 // add reads the sections of a page: the numbers and titles of its headings, and its numbered rules.
@@ -254,12 +255,12 @@ func (c citer) add(name, text string) {
 	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(text, -1) {
 		sections["rule "+m[1]] = true
 	}
-	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of two pages with one name comments mean the format's
+	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of pages with one name, comments cite the format's
 		c[base] = sections
 	}
 }
 
-// wrong returns the citations in the text of a file that lead nowhere. own is the page of the file's folder, "" if it has none.
+// wrong returns the citations in a file's text that lead nowhere. own is the page in the file's folder; "" if it has none.
 func (c citer) wrong(text, own string) (wrong []string) {
 	wrong = strayCite.FindAllString(text, -1)
 	for _, m := range citation.FindAllStringSubmatch(text, -1) {
@@ -291,7 +292,7 @@ func (c citer) wrong(text, own string) (wrong []string) {
 	return wrong
 }
 
-// What comments cite is in the repository: pages, and their sections and rules.
+// Pages, sections and rules cited in comments exist in the repository.
 func TestCitations(t *testing.T) {
 	known := citer{}
 	pages(t, known.add)
@@ -338,12 +339,12 @@ var (
 	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// slug returns the anchor that GitHub gives a heading.
+// slug returns GitHub's anchor for a heading.
 func slug(heading string) string {
 	return strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
 
-// Every relative link of a page leads to a file, and to a heading in it.
+// Every relative link in a page leads to a file and, if it names one, to a heading in it.
 func TestLinks(t *testing.T) {
 	anchors, texts := map[string]map[string]bool{}, map[string]string{}
 	pages(t, func(name, text string) {

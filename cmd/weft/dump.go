@@ -59,7 +59,7 @@ Examples:
 	}
 }
 
-// dumpQuery is the request to the dump command.
+// dumpQuery is one call of the dump command.
 type dumpQuery struct {
 	opts   convert.Options
 	filter *selection.Filter
@@ -67,7 +67,7 @@ type dumpQuery struct {
 	json   bool
 	ends   bool
 
-	several bool // a line with its name comes before the events of each file
+	several bool // print each file's name before its events
 }
 
 func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
@@ -88,7 +88,7 @@ func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
 	return q, nil
 }
 
-// errLimit ends the output at --limit.
+// errLimit ends the output when it reaches --limit.
 var errLimit = errors.New("limit")
 
 func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src *input) error {
@@ -123,7 +123,7 @@ func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Ti
 	if q.json {
 		print = printLines
 	}
-	if err := print(ctx, tl, selected, write); err != nil && err != errLimit { // a failed write, which Flush would report once more
+	if err := print(ctx, tl, selected, write); err != nil && err != errLimit { // a failed write, which Flush would report again
 		return err
 	}
 	return w.Flush()
@@ -133,13 +133,13 @@ func (q *dumpQuery) printText(ctx context.Context, tl *timeline.Timeline, select
 	d := newDumper(tl)
 	return selected.Walk(ctx, tl, func(item *timeline.Item) error {
 		if item.Kind == timeline.ItemEnd && len(item.Args) == 0 && !q.ends {
-			return nil // the line of the slice has its length already
+			return nil // the slice's line already has its length
 		}
 		return write(d.text(item))
 	})
 }
 
-// printLines writes what weft export --as jsonl writes.
+// printLines writes the same lines as weft export --as jsonl.
 func printLines(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, write func([]byte) error) error {
 	rows, lines := resolved.NewReader(tl), eventstream.NewLines(tl)
 	defer rows.Close()
@@ -151,7 +151,7 @@ func printLines(ctx context.Context, tl *timeline.Timeline, selected *selection.
 	return err
 }
 
-// A dumper formats items as text. Its buffer is used again for every line.
+// A dumper formats items as text. It reuses its buffer for every line.
 type dumper struct {
 	trace  *timeline.Timeline
 	span   selection.Span
@@ -163,7 +163,7 @@ func newDumper(tl *timeline.Timeline) *dumper {
 	return &dumper{trace: tl, span: selection.SpanOf(tl), tracks: map[timeline.TrackLane]string{}}
 }
 
-// track returns the path of the track of an item.
+// track returns the path of an item's track.
 func (d *dumper) track(item *timeline.Item) string {
 	key := timeline.TrackLane{Track: item.Track, Lane: item.Lane}
 	name, ok := d.tracks[key]

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// text formats an item as a line of fields separated by tabs.
+// text formats an item as a line of tab-separated fields.
 func (d *dumper) text(item *timeline.Item) []byte {
 	b := selection.AppendMoment(d.buf[:0], item.TS-d.span.Start)
 	b = append(b, '\t')
@@ -87,7 +87,7 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 	return b
 }
 
-// hasArgs reports whether an item has arguments: Args may hold its correlation only.
+// hasArgs reports whether an item has arguments; Args may contain only its correlation.
 func (d *dumper) hasArgs(item *timeline.Item) bool {
 	for range d.trace.ArgList(item.Args) {
 		return true
@@ -103,7 +103,7 @@ func (d *dumper) correlation(item *timeline.Item) []byte {
 	return d.trace.CorrelationOf(item.Args)
 }
 
-// flowDirection returns the part of an event in a flow: it starts, ends or continues it.
+// flowDirection returns whether an event starts ("out"), ends ("in") or continues ("through") a flow.
 func flowDirection(f *timeline.FlowRef) string {
 	switch {
 	case f.Previous == timeline.NoOrdinal:

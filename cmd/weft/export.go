@@ -37,18 +37,18 @@ var exportForms = []exportForm{
 // exportForm is a form in which a trace can be exported.
 type exportForm struct {
 	name, suffix, usage string
-	open                string // how to open the file, whose name comes for %s
+	open                string // how to open the file; %s is replaced by its name
 	binary              bool
-	ordered             bool // it keeps the order of calls
-	contexts            bool // it has the contexts of stacks
+	ordered             bool // it preserves the order of calls
+	contexts            bool // it contains the contexts of stacks
 
-	events     bool // it has events; other forms are profiles
+	events     bool // it contains events; other forms are profiles
 	compressed bool // its files are compressed by default
-	costs      bool // it has the costs of contexts
+	costs      bool // it contains the costs of contexts
 	packed     bool // the format compresses internally
 }
 
-// cpuProfileForm is the form that has one thread in a file.
+// cpuProfileForm is the form with one thread per file.
 const cpuProfileForm = "cpuprofile"
 
 func exportFormNames() (names []string) {
@@ -107,12 +107,12 @@ Examples:
 
 // exportRun is the export of one input.
 type exportRun struct {
-	dir      string // is made; "": none
+	dir      string // the folder to create; "": none
 	inFolder bool   // the input was found in a folder, not named
 	run      func(context.Context) error
 }
 
-// newExports reads the flags for all inputs before it reads the first one.
+// newExports reads the flags for all inputs before any input is read.
 func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) {
 	found := new(inputs.Found)
 	if c.String("as") != "" {
@@ -126,7 +126,7 @@ func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) 
 		}
 	}
 	if len(found.Files) == 0 {
-		found.Files = []inputs.File{{}} // for the message that the input is missing
+		found.Files = []inputs.File{{}} // so that newExportJob reports the missing input
 	}
 	for _, file := range found.Files {
 		job, err := newExportJob(c, env, file)
@@ -150,7 +150,7 @@ func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) 
 	return runs, nil
 }
 
-// runExports exports all inputs. One that fails does not stop the others.
+// runExports exports all inputs. If one fails, the others are still exported.
 func runExports(ctx context.Context, env *environment, runs []exportRun) error {
 	folders := &madeFolders{}
 	defer folders.removeEmpty()
@@ -167,7 +167,7 @@ func runExports(ctx context.Context, env *environment, runs []exportRun) error {
 		case err == nil:
 		case len(runs) == 1 || ctx.Err() != nil || errors.Is(err, syscall.EPIPE) || asUsage(err):
 			return err
-		case r.inFolder && errors.Is(err, convert.ErrUnknownFormat): // a folder stands for the traces in it
+		case r.inFolder && errors.Is(err, convert.ErrUnknownFormat): // a folder means the traces in it
 		case errors.Is(err, errStrict):
 			lost = err
 		default:
@@ -189,9 +189,9 @@ type exportJob struct {
 	filter *selection.Filter
 	opts   convert.Options
 
-	place   string // of the file; of --out-dir with several files the folder
+	place   string // the path of the file; with several files, the start of their paths
 	several bool   // a file for each thread
-	ofMany  bool   // there are other inputs
+	ofMany  bool   // there are several inputs
 	force   bool
 	quiet   bool
 }
@@ -236,12 +236,13 @@ func newExportJob(c *cli.Context, env *environment, file inputs.File) (job *expo
 		return nil, err
 	}
 	if !job.form.events && job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
-		job.opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
+		job.opts.JSCalls = convert.JSCallsOff // most of the work, and not needed here
 	}
 	return job, job.choosePlace(c, file.RelativePath)
 }
 
-// choosePlace chooses the path of the output. below is the path of the input in the folder that was named; "": the input itself was named.
+// choosePlace chooses the output path. below is the input's path relative to the folder that was named; "": the input itself
+// was named.
 func (j *exportJob) choosePlace(c *cli.Context, below string) error {
 	file, dir := c.String("o"), c.String("out-dir")
 	for _, name := range []string{"o", "out-dir"} {
@@ -356,7 +357,7 @@ func (j *exportJob) collect(ctx context.Context, tl *timeline.Timeline) (*profil
 	return p, nil
 }
 
-// nothing is the error for a profile that is empty.
+// nothing returns the error for an empty profile.
 func (j *exportJob) nothing(of profileexport.Basis, part bool) error {
 	switch {
 	case part && of == profileexport.Samples && j.of == 0:
@@ -367,7 +368,7 @@ func (j *exportJob) nothing(of profileexport.Basis, part bool) error {
 	return fmt.Errorf("%s: the threads of the trace have no %s", inputName(j.input), of)
 }
 
-// write writes a profile to one place.
+// write writes a profile to a single file.
 func (j *exportJob) write(ctx context.Context, p *profileexport.Profile, w io.Writer) error {
 	name := filepath.Base(inputName(j.input))
 	switch j.form.name {
@@ -384,10 +385,10 @@ func (j *exportJob) write(ctx context.Context, p *profileexport.Profile, w io.Wr
 	return p.WriteCPUProfiles(ctx, func(_ int, fill func(io.Writer) error) error { return fill(w) })
 }
 
-// maxThreadsListed is the number of threads that a message lists.
+// maxThreadsListed is the maximum number of threads listed in a message.
 const maxThreadsListed = 12
 
-// tooMany is the error for several threads in a form for one.
+// tooMany returns the error for several threads in a form that allows only one.
 func (j *exportJob) tooMany(p *profileexport.Profile, threads []int) error {
 	slices.SortStableFunc(threads, func(a, b int) int { return int(min(max(p.Threads[b].Time-p.Threads[a].Time, -1), 1)) })
 	var list strings.Builder
@@ -435,7 +436,7 @@ func (j *exportJob) writeThreads(ctx context.Context, p *profileexport.Profile) 
 	return err
 }
 
-// maxFileWord is the number of bytes of a name that go into a file's name.
+// maxFileWord is the maximum number of bytes of a thread's title in a file name.
 const maxFileWord = 80
 
 // fileWord turns a text into a part of a file name.

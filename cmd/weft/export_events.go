@@ -31,7 +31,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// eventFormFlags are the flags of forms that have events.
+// eventFormFlags returns the flags for export forms that contain events.
 func eventFormFlags() []cli.Flag {
 	return titled("Flags for events (--as proto, parquet, jsonl)", []cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
@@ -46,13 +46,13 @@ func eventFormFlags() []cli.Flag {
 	})
 }
 
-// contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
+// contentFlags are the flags that determine the contents of a stream: they go into its header and its stream_id.
 var contentFlags = []string{
 	"types", "args", "places", "attribute", "process", "thread", "name", "category", "context",
 	"from", "to", "format", "js-calls", "profile", "details",
 }
 
-// An eventExport is one call of the export command for a form that has events.
+// An eventExport exports one input in a form that contains events.
 type eventExport struct {
 	env       *environment
 	input     string
@@ -69,16 +69,16 @@ type eventExport struct {
 	split     splitRule
 	attribute bool
 	rules     engine.Rules
-	places    bool     // events say where they are in the input
+	places    bool     // add each event's position in the input
 	content   []string // contentFlags that are set, as NAME=VALUE
 }
 
-// splitRule says when a new part begins; both 0: never.
+// splitRule determines when a new part starts; both 0: never.
 type splitRule struct {
 	bytes, events uint64
 }
 
-// newEventExport reads the flags. job has what all forms have in common.
+// newEventExport reads the flags. job contains the settings common to all forms.
 func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) {
 	x = &eventExport{
 		env: job.env, input: job.input, form: job.form, force: job.force, quiet: job.quiet, opts: job.opts, filter: job.filter,
@@ -89,7 +89,7 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 			return nil, usagef("--%s is for profiles; --as %s has events", name, x.form.name)
 		}
 	}
-	x.opts.NoLongTasks = true // in a trace that weft wrote: they are not events of the recording
+	x.opts.NoLongTasks = true // in traces that weft wrote, these are not events of the recording
 	x.places = c.Bool("places")
 	if x.kinds, err = readKinds(c); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (x *eventExport) readAttribution(c *cli.Context) error {
 	return err
 }
 
-// readCodec finds out how the output is compressed, and where it goes: the suffix depends on it.
+// readCodec chooses the compression of the output and then its path, whose suffix depends on it.
 func (x *eventExport) readCodec(c *cli.Context, job *exportJob) error {
 	x.codec = c.String("compress")
 	switch name := c.String("o"); {
@@ -201,7 +201,7 @@ func (x *eventExport) readCodec(c *cli.Context, job *exportJob) error {
 	return nil
 }
 
-// codecOf returns the codec that the name of a file promises.
+// codecOf returns the codec that a file name implies.
 func codecOf(name string) string {
 	for _, codec := range eventstream.Codecs() {
 		if suffix, _ := eventstream.Suffix(codec); suffix != "" && strings.HasSuffix(name, suffix) {
@@ -230,7 +230,7 @@ func (x *eventExport) run(ctx context.Context) error {
 	return x.report(out)
 }
 
-// open reads the input and writes the header.
+// open reads the input and makes the header.
 func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Header, error) {
 	src, err := openInput(ctx, x.env, x.input)
 	if err != nil {
@@ -244,7 +244,7 @@ func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Heade
 	if err != nil {
 		return nil, nil, err
 	}
-	// Bytes that no reader asked for belong to the file too.
+	// Bytes that the reader did not need belong to the file too.
 	if _, err := io.Copy(io.Discard, hashed); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), t.Close())
 	}
@@ -307,7 +307,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	return out.end(leftOut, tl.Problems())
 }
 
-// contextSets gives events their contexts.
+// contextSets returns the contexts of events, and caches them by set.
 type contextSets struct {
 	result *engine.Result
 	sets   [][]resolved.Context // by SetID; nil: not requested so far

@@ -11,14 +11,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxExportMemory is how much more memory an export as messages may take than reading the input and one walk; maxZstdMemory is the same with
-// zstd, whose window alone has 4 MiB.
+// maxExportMemory is how much more memory an export as messages may use than reading the input and one walk; maxZstdMemory is
+// the same with zstd, whose window alone is 4 MiB.
 const (
 	maxExportMemory = 8 << 20
 	maxZstdMemory   = maxExportMemory + 12<<20
 )
 
-// Writing a stream keeps nothing: it takes the memory of a walk.
+// Writing a stream stores nothing: it needs only the memory of a walk.
 func TestExportMemory(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	path := recording.Large(t, "traces/chrome/chrome-devtools-long.json")

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// parquetFormName is the form that is a table.
+// parquetFormName is the name of the form that is a table.
 const parquetFormName = "parquet"
 
 // parquetForm writes Parquet files.
@@ -19,10 +19,10 @@ type parquetForm struct {
 	header *eventstream.Header
 	out    *watchedWriter
 	file   *parquet.Writer
-	cut    uint64 // in the files before
+	cut    uint64 // truncated events in earlier files
 }
 
-// watchedWriter keeps the error of a write, because the Parquet writer wraps it in the column at which it happened.
+// watchedWriter keeps the error of a failed write, because the Parquet writer wraps it with the name of a column.
 type watchedWriter struct {
 	w   io.Writer
 	err error
@@ -36,7 +36,7 @@ func (w *watchedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// cause returns the error of the write that failed; err if none did.
+// cause returns the error of the first failed write; err if no write failed.
 func (w *watchedWriter) cause(err error) error {
 	if err != nil && w.err != nil {
 		return w.err

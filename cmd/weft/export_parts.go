@@ -20,17 +20,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// eventForm writes events in some form. It writes one file or part after the other.
+// eventForm writes events in one of the export forms, one file or part after another.
 type eventForm interface {
-	// Begin begins a file.
+	// Begin starts a file.
 	Begin(w io.Writer, h *eventstream.Header) error
-	// Event writes an event and returns how many bytes it takes before compression.
+	// Event writes an event and returns its size in bytes before compression.
 	Event(row *resolved.Row) (int, error)
-	// Cost writes the costs of a context.
+	// Cost writes the cost of a context.
 	Cost(c *eventstream.Cost) error
 	// End ends the file.
 	End(f *eventstream.Footer) error
-	// Cut returns the number of events so far with parts that were too large and are truncated.
+	// Cut returns the number of events so far that were truncated because parts of them were too large.
 	Cut() uint64
 }
 
@@ -88,18 +88,18 @@ func writeAll(w io.Writer, b []byte) error {
 	return err
 }
 
-// parts are the files that an export writes: one, or with --split several. They get their names when all of them are complete,
-// and the manifest after them.
+// parts are the files that an export writes: one, or several with --split. They are renamed to their final names once all are
+// complete, and the manifest follows.
 type parts struct {
 	x      *eventExport
 	ctx    context.Context
 	form   eventForm
 	header *eventstream.Header
 
-	outputs []*output // of all parts, without a name yet; the last one is being written
+	outputs []*output // of all parts, under temporary names; the last one is being written
 	coder   io.WriteCloser
 	counted *countedWriter
-	bytes   uint64 // of the part, before compression
+	bytes   uint64 // size of the part before compression
 	footer  eventstream.Footer
 	files   []manifestFile
 
@@ -108,7 +108,7 @@ type parts struct {
 	list           *output // the manifest
 }
 
-// A manifest lists the files of an export. A loader takes what it lists, and passes over a StreamID that it knows.
+// A manifest lists the files of an export. A loader should load these, and skip a StreamID that it has already loaded.
 type manifest struct {
 	StreamID string         `json:"stream_id"`
 	Form     string         `json:"form"` // "proto", "parquet", "jsonl"
@@ -119,7 +119,7 @@ type manifest struct {
 
 // manifestFile is one file of a manifest. Times and ids come from its events; 0 if it has none.
 type manifestFile struct {
-	File    string         `json:"file"` // beside the manifest, or relative to it
+	File    string         `json:"file"` // path relative to the manifest
 	Bytes   uint64         `json:"bytes"`
 	SHA256  string         `json:"sha256"`
 	Events  uint64         `json:"events"`
@@ -146,7 +146,7 @@ func (x *eventExport) newParts(ctx context.Context) (*parts, error) {
 	return p, nil
 }
 
-// create makes the file of the next part.
+// create creates the file of the next part.
 func (p *parts) create() error {
 	out, err := createOutput(p.ctx, p.x.env, p.partName(len(p.outputs)), p.x.force)
 	if err == nil {
@@ -172,7 +172,7 @@ func (p *parts) partName(i int) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%05d%s", strings.TrimSuffix(base, suffix), i+1, suffix))
 }
 
-// begin begins the first part.
+// begin starts the first part.
 func (p *parts) begin(tl *timeline.Timeline, header *eventstream.Header) error {
 	p.form, p.header = newEventForm(p.x.form.name, tl), header
 	return p.beginPart()
@@ -194,7 +194,7 @@ func (p *parts) beginPart() (err error) {
 // countedWriter counts the bytes of a file, and hashes them for a manifest.
 type countedWriter struct {
 	w    io.Writer
-	hash hash.Hash // nil: there is no manifest
+	hash hash.Hash // nil: no manifest
 	n    uint64
 }
 
@@ -238,7 +238,7 @@ func (p *parts) event(row *resolved.Row) error {
 
 func (p *parts) cost(c *eventstream.Cost) error { return p.form.Cost(c) }
 
-// endPart ends a part, whose file stays without a name.
+// endPart ends a part; its file keeps its temporary name.
 func (p *parts) endPart() error {
 	if err := p.form.End(&p.footer); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (p *parts) endPart() error {
 	return p.outputs[len(p.outputs)-1].Finish()
 }
 
-// end ends the last part. What was wrong with the input is known when all of it has been walked.
+// end ends the last part. Only now, after the walk, are all problems of the input known.
 func (p *parts) end(leftOut uint64, found *problem.Log) error {
 	p.footer.AddProblems(found, p.form.Cut())
 	p.lost.all, p.lost.unusual = p.footer.Lost(p.header.Inputs)
@@ -263,8 +263,8 @@ func (p *parts) end(leftOut uint64, found *problem.Log) error {
 	return p.endPart()
 }
 
-// commit gives the files their names, and then the manifest. A manifest of an earlier export goes first: there is never one
-// that lists files of another.
+// commit renames the files to their final names, and then writes the manifest. It first removes the manifest of an earlier
+// export, so that a manifest never lists another export's files.
 func (p *parts) commit() error {
 	if p.list != nil {
 		if err := p.list.Clear(); err != nil {
@@ -301,7 +301,7 @@ func (p *parts) writeManifest() error {
 	return writeAll(p.list, append(jsonscan.Escape(text), '\n'))
 }
 
-// abort removes files that are not committed.
+// abort removes the files that were not committed.
 func (p *parts) abort() {
 	for _, out := range p.outputs {
 		out.Abort()
@@ -311,7 +311,7 @@ func (p *parts) abort() {
 	}
 }
 
-// Clear removes files that an output is going to replace.
+// Clear removes the file that an output is going to replace.
 func (o *output) Clear() error {
 	if o.temp == "" || !o.force {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// splitExport are the arguments of an export of six events into three files and a manifest.
+// splitExport returns the arguments for exporting six events into three files and a manifest.
 func splitExport(dir string) []string {
 	return []string{
 		"weft", "export", "--as", "proto", "--force", "--quiet", "--split", "2", "--manifest", filepath.Join(dir, "list.json"),
@@ -25,8 +25,8 @@ func splitExport(dir string) []string {
 	}
 }
 
-// splitFolder makes a folder for splitExport: with the trace, and with the manifest and the files of an earlier export of another one
-// if earlier is set.
+// splitFolder creates a folder for splitExport with the trace and, if earlier is set, with the manifest and files of an
+// earlier export of another trace.
 func splitFolder(t *testing.T, earlier bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,8 +54,8 @@ func splitFolder(t *testing.T, earlier bool) string {
 	return dir
 }
 
-// checkManifest checks that a folder has no manifest, or one whose files are all there as it says. It returns its id; "" if there is
-// none.
+// checkManifest checks that a folder has no manifest, or one whose files all exist as listed. It returns the manifest's id;
+// "" without one.
 func checkManifest(t *testing.T, dir string) (id string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "list.json"))
@@ -93,10 +93,11 @@ func leftovers(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// maxSteps is more than an export of six events takes.
+// maxSteps is more steps than an export of six events needs.
 const maxSteps = 100
 
-// Whichever step of writing files and manifest fails: there is no manifest, or one whose files are all there, and no temporary file.
+// Whichever step of writing the files and the manifest fails, there is no manifest, or one whose files all exist, and no
+// temporary file.
 func TestExportFailsAtEveryStep(t *testing.T) {
 	for _, earlier := range []bool{false, true} {
 		for fails := 1; ; fails++ {
@@ -154,7 +155,7 @@ func killed() {
 	os.Exit(run(context.Background(), os.Args, &c.environment))
 }
 
-// Whenever the program is killed: there is no manifest, or one whose files are all there; and the next export succeeds.
+// Whenever the program is killed, there is no manifest, or one whose files all exist, and the next export succeeds.
 func TestExportKilledAtEveryStep(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -162,7 +163,7 @@ func TestExportKilledAtEveryStep(t *testing.T) {
 	}
 	for at := 1; ; at++ {
 		if !recording.All() && at%4 != 0 && at < 12 {
-			continue // the last steps give files their names
+			continue // the last steps rename the files
 		}
 		dir := splitFolder(t, true)
 		before := checkManifest(t, dir)

@@ -23,7 +23,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxHits bounds the hits that are kept of all inputs together, whatever --limit says.
+// maxHits bounds the hits kept from all inputs together, whatever --limit is.
 const maxHits = 100_000
 
 func findCommand(env *environment) *cli.Command {
@@ -59,14 +59,14 @@ Examples:
 	}
 }
 
-// findQuery is the request to the find command, and its hits so far.
+// findQuery is one call of the find command, and its hits so far.
 type findQuery struct {
 	env      *environment
 	text     string
 	opts     convert.Options
 	filter   *selection.Filter
 	printing *printing
-	limit    int // of each file
+	limit    int // hits per file
 	flows    bool
 	kept     int
 	report   table.Report
@@ -111,7 +111,7 @@ func (q *findQuery) run(c *cli.Context) error {
 	return errors.Join(q.printing.print(c, q.env, "", &q.report), failed)
 }
 
-// arrange shortens the results of several files, or of the only one.
+// arrange drops files without hits from the results of several files, and the title from the result of a single one.
 func (q *findQuery) arrange() {
 	sections := &q.report.Sections
 	if len(*sections) == 1 {
@@ -125,7 +125,7 @@ func (q *findQuery) arrange() {
 	}
 }
 
-// search adds the hits in one input.
+// search adds the hits from one input.
 func (q *findQuery) search(ctx context.Context, name string, src *input) (err error) {
 	progress := startProgress(q.env, inputName(name), src.size, true)
 	tr, tl, err := openTimeline(ctx, name, progress.reader(src), q.opts)
@@ -174,12 +174,12 @@ func (q *findQuery) summary(found *find.Result) string {
 	return table.Count(found.All, "hit") + ": " + strings.Join(kinds, ", ")
 }
 
-// hitRow is a hit, as JSON has it.
+// hitRow is a hit in JSON form.
 type hitRow struct {
 	Input    string          `json:"input"`
 	Kind     string          `json:"kind"`
 	TS       *timeline.Nanos `json:"ts_ns,omitempty"`  // absent for processes, threads, counters and tracks
-	Dur      *timeline.Nanos `json:"dur_ns,omitempty"` // of slices; absent if it never ends
+	Dur      *timeline.Nanos `json:"dur_ns,omitempty"` // of slices; absent for a slice that never ends
 	Event    *uint32         `json:"event,omitempty"`  // of slices and instants
 	Name     string          `json:"name"`
 	Category string          `json:"category,omitempty"`
@@ -187,7 +187,7 @@ type hitRow struct {
 	Where    []string        `json:"where"`
 	Text     string          `json:"text,omitempty"`         // the text that matched, if it is not the name
 	Samples  int64           `json:"samples,omitempty"`      // of functions
-	Same     []uint32        `json:"same_request,omitempty"` // events of other processes
+	Same     []uint32        `json:"same_request,omitempty"` // events in other processes
 	Flows    []*memberObject `json:"flows,omitempty"`        // with --flows
 
 	place string // the track for people
@@ -219,7 +219,7 @@ func newHitRows(tl *timeline.Timeline, input string, found *find.Result) []hitRo
 	return rows
 }
 
-// hitTable is the table of the hits in one input.
+// hitTable returns the table of the hits in one input.
 func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 	return table.New(table.Table{Name: "hits", RowNoun: "hits", All: all}, hits,
 		table.Texts("input", "", func(h *hitRow) string { return h.Input }),
@@ -235,7 +235,7 @@ func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 			if h.Event == nil {
 				return ""
 			}
-			return strconv.Itoa(int(*h.Event)) // without commas: --marker takes it
+			return strconv.Itoa(int(*h.Event)) // without commas, for --marker
 		}).Words().DropOrder(5),
 		table.Names("name", "name", 60, func(h *hitRow) string { return h.Name }).Noted(producers.RecorderNote),
 		table.Texts("category", "", func(h *hitRow) string { return h.Category }),
@@ -257,13 +257,13 @@ func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 	)
 }
 
-// hitFlows collects the flows of hits that flowPrinter finds.
+// hitFlows collects the flows that flowPrinter finds for hits.
 type hitFlows struct {
 	flowForm
 	of map[uint64][]hitFlow // by ordinal
 }
 
-// hitFlow is a hit as a marker of a flow.
+// hitFlow is a hit that is a marker of a flow.
 type hitFlow struct {
 	flow           flowindex.Flow
 	marker         *marker
@@ -277,7 +277,7 @@ func (f *hitFlows) membership(flow flowindex.Flow, m *marker, previous, next []*
 	return nil
 }
 
-// follow finds the flows of hits: a block of lines for each, and the flows in their rows.
+// follow finds the flows of hits. It adds them to the rows, and returns a block of lines for each hit.
 func (q *findQuery) follow(ctx context.Context, tl *timeline.Timeline, found *find.Result, rows []hitRow) (details []table.Detail, err error) {
 	index, err := flowindex.NewIndex(ctx, tl)
 	if err != nil {
@@ -306,7 +306,7 @@ func (q *findQuery) follow(ctx context.Context, tl *timeline.Timeline, found *fi
 		for _, f := range of.of[h.Ordinal] {
 			rows[i].Flows = append(rows[i].Flows, json.memberships(f.flow, f.marker, f.previous, f.next))
 			if f.flow.Members == 1 {
-				continue // it leads nowhere
+				continue // it leads to no other marker
 			}
 			d.Add("flow", fmt.Sprintf("%s, marker %s of %s", printable(p.name(f.flow)), table.Thousands(f.marker.N+1), table.Thousands(f.flow.Members)), 0)
 			for _, m := range f.previous {
@@ -323,7 +323,7 @@ func (q *findQuery) follow(ctx context.Context, tl *timeline.Timeline, found *fi
 	return details, nil
 }
 
-// hitLine describes an event that a hit leads to.
+// hitLine describes a neighbour of a hit in a flow.
 func (t *flowText) hitLine(ts timeline.Nanos, name, place string, event uint32) string {
 	return fmt.Sprintf("%s  %s · %s, event %d", t.since(ts), table.Elide(cmp.Or(name, "(no name)"), maxName), place, event)
 }

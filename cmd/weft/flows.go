@@ -76,7 +76,7 @@ Examples:
 
 const defaultConnected = 1000
 
-// flowQuery is the request to the flows command.
+// flowQuery is one call of the flows command.
 type flowQuery struct {
 	file      string
 	id        string            // "": not set
@@ -132,7 +132,7 @@ func newFlowQuery(c *cli.Context) (q *flowQuery, err error) {
 	return q, q.check(c)
 }
 
-// check refuses meaningless combinations of flags.
+// check rejects meaningless combinations of flags.
 func (q *flowQuery) check(c *cli.Context) error {
 	ways := 0
 	for _, is := range []bool{q.id != "" || q.arrow != 0, q.marker != "", q.at != nil} {
@@ -169,10 +169,10 @@ func (q *flowQuery) check(c *cli.Context) error {
 	return nil
 }
 
-// parseFlow reads a flow as commands print it: flow:ID;TIME, flow:ID, or flow=NUMBER of weft dump.
+// parseFlow parses a flow as commands print it: flow:ID;TIME, flow:ID, or flow=NUMBER from weft dump.
 func (q *flowQuery) parseFlow(text string) (err error) {
 	if number, ok := strings.CutPrefix(text, "flow="); ok {
-		number, _, _ = strings.Cut(number, ":") // dump has the direction after it
+		number, _, _ = strings.Cut(number, ":") // dump appends the direction
 		if q.arrow, err = strconv.ParseUint(number, 10, 64); err != nil || q.arrow == 0 {
 			return usagef("invalid flow %q; weft dump prints flow=NUMBER, and weft flows flow:ID", text)
 		}
@@ -182,7 +182,7 @@ func (q *flowQuery) parseFlow(text string) (err error) {
 	return err
 }
 
-// parseFlowName takes "flow:ID;TIME" apart; the time may be missing. An id may hold a semicolon, if no number follows it.
+// parseFlowName splits "flow:ID;TIME"; the time may be missing. An id may contain a semicolon if no number follows it.
 func parseFlowName(text string) (id string, at *selection.Moment, err error) {
 	id, ok := strings.CutPrefix(text, "flow:")
 	if !ok || id == "" {
@@ -196,7 +196,7 @@ func parseFlowName(text string) (id string, at *selection.Moment, err error) {
 	switch {
 	case err == nil:
 		return id[:i], &m, nil
-	case strings.Trim(id[i+1:], "@0123456789.") == "": // no text, but a time that lacks its unit
+	case strings.Trim(id[i+1:], "@0123456789.") == "": // a time without a unit rather than text
 		return "", nil, usagef("%s: %v", text, err)
 	}
 	return id, nil, nil
@@ -241,7 +241,8 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	return err
 }
 
-// listFilter is the filter of the list of flows. With a time of --marker, --thread says where that is.
+// listFilter returns the filter for the list of flows; nil if --marker is a time, because --thread then belongs to the
+// marker.
 func (q *flowQuery) listFilter() *selection.Filter {
 	if q.at != nil {
 		return nil
@@ -284,7 +285,7 @@ func (q *flowQuery) answer(p *flowPrinter) error {
 	return p.list(&q.list)
 }
 
-// flows returns the flows that the id means, at its time or ever.
+// flows returns the flows with the requested id, at the requested time if there is one.
 func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	switch {
 	case q.arrow != 0:
@@ -309,7 +310,7 @@ func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	return flows, err
 }
 
-// noFlow is the error for an id without a flow. If the id has one later, the error states when.
+// noFlow returns the error for an id without a flow. If the id has a later flow, the error states when.
 func (q *flowQuery) noFlow(p *flowPrinter) error {
 	switch {
 	case q.arrow != 0:
@@ -331,7 +332,7 @@ func (q *flowQuery) noFlow(p *flowPrinter) error {
 	return fmt.Errorf("no flow has the id %s at or before %s; the first begins at %s", q.id, q.time, p.span.Since(first))
 }
 
-// markers returns the ordinals of the slices and instants that were asked for.
+// markers returns the ordinals of the requested slices and instants.
 func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 	if q.marker != "" {
 		event, err := strconv.ParseUint(q.marker, 10, 32)
@@ -366,7 +367,7 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 	return found, nil
 }
 
-// errFound ends a walk.
+// errFound ends a walk once the event is found.
 var errFound = errors.New("found")
 
 // openSlice is a slice around an event.
@@ -376,7 +377,8 @@ type openSlice struct {
 	flows int
 }
 
-// noFlowOfEvent is the error for an event without a flow. It states whether the event exists, and which slice around it has flows.
+// noFlowOfEvent returns the error for an event without a flow. It states whether the event exists, and which slice around it
+// has flows.
 func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	found, last, some := error(nil), uint32(0), false
 	err := timeline.WalkNested(p.ctx, p.trace, func(item *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
@@ -410,7 +412,8 @@ func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	return noMarker(p, event)
 }
 
-// noMarker is the error for an event that is neither slice nor instant. An event of a flow stands for the slice around it.
+// noMarker returns the error for an event that is neither a slice nor an instant. For an event of a flow, it names the slice
+// around it.
 func noMarker(p *flowPrinter, event uint32) error {
 	found, track, ts := false, timeline.TrackID(0), timeline.Nanos(0)
 	err := p.trace.Scan(p.ctx, func(group []timeline.Record) error {
@@ -454,7 +457,7 @@ func flowCount(item *timeline.Item) (n int) {
 	return n
 }
 
-// withoutFlow is the error for an event without a flow. It names the innermost slice around the event that has one.
+// withoutFlow returns the error for an event without a flow. It names the innermost slice around the event that has one.
 func withoutFlow(text string, around []openSlice) error {
 	for _, slice := range slices.Backward(around) {
 		if slice.flows == 1 {

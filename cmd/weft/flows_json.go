@@ -5,10 +5,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// flowJSON writes flows for programs: one object per line.
+// flowJSON writes flows as JSON, one object per line.
 type flowJSON struct{ *flowPrinter }
 
-// flowObject is a flow.
+// flowObject is the JSON form of a flow.
 type flowObject struct {
 	Flow     string         `json:"flow"` // its name on the command line
 	ID       string         `json:"id"`
@@ -21,16 +21,16 @@ type flowObject struct {
 	Markers  int            `json:"markers"`
 	Threads  int            `json:"threads"`
 	Procs    int            `json:"processes"`
-	// Of a list:
-	Connected int           `json:"connected_markers,omitempty"` // markers of all flows that shared markers connect with it, its own included
+	// Only in lists:
+	Connected int           `json:"connected_markers,omitempty"` // markers of all flows connected by shared markers, its own included
 	First     *markerObject `json:"first,omitempty"`
 }
 
-// markerObject is a slice or instant.
+// markerObject is the JSON form of a slice or instant.
 type markerObject struct {
 	Event    uint32            `json:"event"`
 	TS       timeline.Nanos    `json:"ts_ns"`
-	Dur      *timeline.Nanos   `json:"dur_ns,omitempty"` // absent if it never ends
+	Dur      *timeline.Nanos   `json:"dur_ns,omitempty"` // absent for instants and slices that never end
 	Name     string            `json:"name"`
 	Category string            `json:"category,omitempty"`
 	Track    string            `json:"track"`
@@ -42,14 +42,14 @@ type markerObject struct {
 type memberObject struct {
 	Flow     string          `json:"flow"`
 	N        int             `json:"n"`              // from 1
-	Of       int             `json:"of"`             // number of markers of the flow
-	From     int             `json:"from,omitempty"` // the n of the marker before it; absent for the first
+	Of       int             `json:"of"`             // number of markers in the flow
+	From     int             `json:"from,omitempty"` // n of the previous marker; absent for the first
 	Marker   *markerObject   `json:"marker"`
 	Previous *markerObject   `json:"previous,omitempty"`
 	Next     []*markerObject `json:"next,omitempty"`
 }
 
-// connectionObject is a flow that was reached.
+// connectionObject is a flow that was reached from another.
 type connectionObject struct {
 	*flowObject
 	Steps   int           `json:"steps"`
@@ -101,7 +101,7 @@ func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*mar
 	return writeJSON(j.w, j.memberships(f, m, previous, next))
 }
 
-// memberships is a marker in a flow, with what comes before and after it.
+// memberships returns a marker in a flow with its neighbours there.
 func (j *flowJSON) memberships(f flowindex.Flow, m *marker, previous, next []*marker) *memberObject {
 	o := j.memberObject(f, m)
 	for _, p := range previous {

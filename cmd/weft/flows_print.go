@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// flowPrinter looks up what the flows command prints; a flowForm writes it.
+// flowPrinter looks up the data that the flows command prints; a flowForm writes them.
 type flowPrinter struct {
 	ctx    context.Context
 	trace  *timeline.Timeline
@@ -24,25 +24,25 @@ type flowPrinter struct {
 	span   selection.Span
 	w      *bufio.Writer
 	limit  int
-	nested bool // connected flows also by way of nested markers
+	nested bool // nested markers connect flows too
 	tracks map[timeline.TrackLane]*markerTrack
 	form   flowForm
 
 	grep    string
 	sort    string
-	omitted int // selected flows that the limit leaves out of those from which connected ones are searched
+	omitted int // selected flows beyond the limit, from which connected flows are not searched
 }
 
-// flowForm is the form of the output: text or JSON.
+// flowForm writes the output as text or JSON.
 type flowForm interface {
 	listHead() error
-	listed(f flowindex.Flow, connected int, first *marker) error // connected: markers of all flows that shared markers connect with it
-	listEnd(listed, found, all int) error                        // found: with those that the limit leaves out
+	listed(f flowindex.Flow, connected int, first *marker) error // connected: markers of all flows connected by shared markers
+	listEnd(listed, found, all int) error                        // found: including flows beyond the limit
 	flow(f flowindex.Flow) error                                 // before its members
 	member(f flowindex.Flow, m *marker) error
 	markerHead(m *marker) error // before its memberships
 	membership(f flowindex.Flow, m *marker, previous, next []*marker) error
-	root(f flowindex.Flow) error // a flow from which connected ones are searched
+	root(f flowindex.Flow) error // a flow from which connected flows are searched
 	connection(c flowindex.Connection, from flowindex.Flow, through *marker) error
 	connectedEnd(n int, more bool) error
 }
@@ -54,24 +54,24 @@ type marker struct {
 	track *markerTrack
 }
 
-// markerTrack is what is printed about the track of a marker.
+// markerTrack describes the track of a marker.
 type markerTrack struct {
 	name     string            // the whole path, for people
-	pid, tid *timeline.InputID // of the process and thread that it belongs to; nil if the input has no number
+	pid, tid *timeline.InputID // of its process and thread; nil if the input has no number for them
 }
 
-// maxNext bounds the number of markers that are shown as next ones. Few flows lead to more than one.
+// maxNext bounds the number of next markers shown. Few flows lead to more than one.
 const maxNext = 100
 
 // labelBatch is the number of members of a flow that are looked up at once.
 const labelBatch = 1 << 12
 
-// flowName is the name by which parseFlowName finds a flow again.
+// flowName returns the name of a flow, which parseFlowName parses.
 func flowName(f flowindex.Flow, span selection.Span) string {
 	return "flow:" + f.ID + ";" + span.Since(f.Start)
 }
 
-// name is the name of a flow.
+// name returns the name of a flow.
 func (p *flowPrinter) name(f flowindex.Flow) string { return flowName(f, p.span) }
 
 // flowList is a request for the list of flows.
@@ -79,18 +79,18 @@ type flowList struct {
 	selected *selection.Selection
 	grep     string // "": not set
 	across   bool
-	sort     string // one of flowColumns, with "-" before it for the smallest first; "": in the order of the first markers
+	sort     string // one of flowColumns, with the prefix "-" for smallest first; "": in order of first markers
 }
 
-// flowColumns are the columns by which the list can be sorted.
+// flowColumns are the sort keys of the list.
 var flowColumns = []string{"start", "length", "markers", "connected", "threads", "processes"}
 
-// column returns the number by which a flow is sorted: the largest comes first.
+// column returns the number by which a flow is sorted, largest first.
 func (l *flowList) column(f *flowindex.Flow, connected int) int64 {
 	n := int64(0)
 	switch strings.TrimPrefix(l.sort, "-") {
 	case "start":
-		n = int64(-f.Start) // the first one first, as in all tables
+		n = int64(-f.Start) // earliest first, as in all tables
 	case "length":
 		n = int64(f.End - f.Start)
 	case "markers":
@@ -169,7 +169,7 @@ func (p *flowPrinter) list(l *flowList) error {
 	return p.form.listEnd(listed, found, p.index.Len())
 }
 
-// flowsIn returns the numbers of the flows of which a marker is selected and has the text; nil: all.
+// flowsIn returns the numbers of the flows with a marker that is selected and contains the text; nil: all flows.
 func (p *flowPrinter) flowsIn(l *flowList) (map[int]bool, error) {
 	if l.selected == nil && l.grep == "" {
 		return nil, nil
@@ -193,7 +193,7 @@ func (p *flowPrinter) flowsIn(l *flowList) (map[int]bool, error) {
 	})
 }
 
-// selectedFlows returns the flows of which a marker is selected, in the order in which they start.
+// selectedFlows returns the flows with a selected marker, in order of their starts.
 func (p *flowPrinter) selectedFlows(l *flowList) (flows []flowindex.Flow, err error) {
 	wanted, err := p.flowsIn(l)
 	if err != nil {
@@ -218,7 +218,7 @@ func (p *flowPrinter) selectedFlows(l *flowList) (flows []flowindex.Flow, err er
 	return flows[:len(flows)-p.omitted], nil
 }
 
-// behindArrow returns the flows of the input of which a flow of the output is a part: those that all its markers belong to.
+// behindArrow returns the input's flows that an arrow of the output is a part of: the flows that all its markers belong to.
 func (p *flowPrinter) behindArrow(id uint64) (flows []flowindex.Flow, err error) {
 	var common []int
 	first := true
@@ -251,7 +251,7 @@ func (p *flowPrinter) marker(m flowindex.Member, label flowindex.Label) *marker 
 	return &marker{m, label, p.track(m.Track, m.Lane)}
 }
 
-// maxTrackDepth bounds the walk to the root, whatever the timeline contains.
+// maxTrackDepth bounds the walk to the root track, even in a malformed timeline.
 const maxTrackDepth = 100
 
 // track describes a lane of a track.
@@ -277,7 +277,7 @@ func (p *flowPrinter) track(id timeline.TrackID, lane uint32) *markerTrack {
 	return t
 }
 
-// described returns members with their labels.
+// described looks up the labels of members.
 func (p *flowPrinter) described(members []flowindex.Member) ([]*marker, error) {
 	var ordinals []uint64
 	for i := range members {
@@ -330,15 +330,15 @@ func (p *flowPrinter) flows(flows []flowindex.Flow) error {
 	return nil
 }
 
-// membership is a marker in one of its flows, with what comes before and after it there.
+// membership is a marker in one of its flows, with its neighbours there.
 type membership struct {
 	flow     flowindex.Flow
 	marker   flowindex.Member
-	previous []flowindex.Member // none or one
+	previous []flowindex.Member // at most one
 	next     []flowindex.Member
 }
 
-// markers prints the flows of markers, with one step back and forth in each.
+// markers prints the flows of markers, with the previous and next markers in each.
 func (p *flowPrinter) markers(ordinals []uint64) error {
 	var batch []membership
 	lines := 0
@@ -390,7 +390,7 @@ func (p *flowPrinter) around(m flowindex.Member) (b membership, err error) {
 	return b, err
 }
 
-// memberships prints a batch. last is the slice of the membership that was printed last.
+// memberships prints a batch. last is the ordinal of the most recently printed marker.
 func (p *flowPrinter) memberships(batch []membership, last *uint64) error {
 	var members []flowindex.Member
 	for i := range batch {
@@ -419,7 +419,7 @@ func (p *flowPrinter) memberships(batch []membership, last *uint64) error {
 	return nil
 }
 
-// flowsOf returns the flows of markers, each once.
+// flowsOf returns the flows of markers without duplicates.
 func (p *flowPrinter) flowsOf(ordinals []uint64) (flows []flowindex.Flow, err error) {
 	seen := map[int]bool{}
 	for _, ordinal := range ordinals {
@@ -442,7 +442,7 @@ func (p *flowPrinter) flowsOf(ordinals []uint64) (flows []flowindex.Flow, err er
 	return flows, nil
 }
 
-// connected prints the flows that can be reached from some flows.
+// connected prints the flows that can be reached from the given flows.
 func (p *flowPrinter) connected(from []flowindex.Flow) error {
 	for _, f := range from {
 		if err := p.form.root(f); err != nil {
@@ -476,7 +476,7 @@ func (p *flowPrinter) connected(from []flowindex.Flow) error {
 	return p.form.connectedEnd(n, more)
 }
 
-// connections prints a batch.
+// connections prints a batch of connections.
 func (p *flowPrinter) connections(batch []flowindex.Connection) error {
 	var members []flowindex.Member
 	for i := range batch {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// flowText writes flows for people.
+// flowText writes flows as text.
 type flowText struct {
 	*flowPrinter
 	on   table.Terminal
@@ -23,13 +23,13 @@ func (t *flowText) row(format string, args ...any) error {
 	return err
 }
 
-// head writes the names of columns.
+// head writes the column headings.
 func (t *flowText) head(format string, args ...any) error {
 	_, err := fmt.Fprintln(t.w, t.on.Heading(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// placed writes a line with the track of a marker between two texts. On narrow terminals it shortens the track.
+// placed writes a line with a marker's place between two texts. On narrow terminals it shortens the place.
 func (t *flowText) placed(before string, m *marker, after string) error {
 	place := t.place(m)
 	if t.on.Columns > 0 {
@@ -42,7 +42,7 @@ func (t *flowText) placed(before string, m *marker, after string) error {
 // narrowColumns is the terminal width below which the list omits columns that would push markers off screen.
 const narrowColumns = 100
 
-// narrow reports whether the terminal has no room for all columns of the list.
+// narrow reports whether the terminal is too narrow for all columns of the list.
 func (t *flowText) narrow() bool { return t.on.Columns > 0 && t.on.Columns < narrowColumns }
 
 // narrowCell returns the one number that a narrow list shows for a flow: its sort key, or its marker count.
@@ -152,7 +152,7 @@ func (t *flowText) place(m *marker) string {
 	return table.Elide(name, maxName) + " · " + pathText(m.track.name)
 }
 
-// pathText is the path of a track with programs instead of command lines.
+// pathText shortens the path of a track, with programs instead of command lines.
 func pathText(track string) string {
 	parts := strings.Split(track, " / ")
 	for i, part := range parts {
@@ -161,5 +161,5 @@ func pathText(track string) string {
 	return strings.Join(parts, " / ")
 }
 
-// since writes a time of the trace as the time since its start.
+// since formats a time in the trace as the time since its start.
 func (t *flowText) since(ts timeline.Nanos) string { return table.MomentText(ts - t.span.Start) }

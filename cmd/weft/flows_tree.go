@@ -9,10 +9,10 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// flowTree collects the flows that are reached, to write them as a tree below those that the search began with.
+// flowTree collects the flows that are reached, to write them as a tree below the flows that the search started from.
 type flowTree struct {
 	branches []branch
-	below    map[int][]int // by number of a flow: the branches to which it leads
+	below    map[int][]int // by flow number: the branches to which it leads
 	roots    []int
 }
 
@@ -20,15 +20,15 @@ type flowTree struct {
 type branch struct {
 	flow    flowindex.Flow
 	depth   int
-	last    bool // of the branches at the same place
+	last    bool // the last branch below its parent
 	link    flowindex.Link
 	through *marker // nil for a root
 }
 
-// maxIndent is the depth up to which a branch is indented further than the one it comes from.
+// maxIndent is the depth up to which a branch is indented further than its parent.
 const maxIndent = 8
 
-// treeMarks are the marks before the line of a branch, of the last branch, and before the lines below each.
+// Marks before a branch and before the last branch, and before the lines below each.
 const (
 	markBranch, markLast = "├─ ", "└─ "
 	markBeside, markNone = "│  ", "   "
@@ -67,7 +67,7 @@ func (t *flowText) connectedEnd(n int, more bool) error {
 	return err
 }
 
-// writeTree writes the branches, each before those that it leads to.
+// writeTree writes the branches, each before its children.
 func (t *flowText) writeTree() error {
 	tree := &t.tree
 	names := 0
@@ -81,7 +81,7 @@ func (t *flowText) writeTree() error {
 	for _, root := range tree.roots {
 		type place struct {
 			branch int
-			before string // the text left of it
+			before string // the text to the left of it
 		}
 		for open := []place{{branch: root}}; len(open) > 0; {
 			p := open[len(open)-1]
@@ -105,7 +105,7 @@ func (t *flowText) writeTree() error {
 	return nil
 }
 
-// besideMark is the text below the mark of a branch.
+// besideMark returns the text below a branch's mark.
 func (b *branch) besideMark() string {
 	switch {
 	case b.depth == 0:
@@ -116,7 +116,7 @@ func (b *branch) besideMark() string {
 	return markBeside
 }
 
-// writeBranch writes a flow, and where its path comes from and leads to.
+// writeBranch writes a flow and its path.
 func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names int) error {
 	own, link := before, ""
 	if b.depth > 0 {
@@ -139,7 +139,7 @@ func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names 
 	return t.path(b, rest)
 }
 
-// path describes the path of a flow: where it starts, where it was met, and where it leads.
+// path describes the path of a flow: where it starts, where it was reached, and where it ends.
 func (t *flowText) path(b *branch, before string) error {
 	f := b.flow
 	var ends []flowindex.Member

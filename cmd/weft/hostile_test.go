@@ -16,12 +16,13 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// marks are what names hold in TestNothingReachesTheTerminal: of direction, sequences that color, name and clear a terminal, line ends,
-// NUL, a C1 control, and characters that are not seen.
+// marks are in all names in TestNothingReachesTheTerminal: direction marks, sequences that color, name and clear a terminal,
+// line ends, NUL, a C1 control, and invisible characters.
 const marks = "\u202eE\u2066\u200f\x1b[31m\x1b]0;t\x07\x1b[2J\r\n\x00\u009b31m\u2028\ufeff\u00ad"
 
-// No text of an input, its name among them, reaches a terminal with what controls terminals or changes the order of what they show:
-// not in tables, not in messages, not in what weft says instead of an answer. In JSON and in exported data all is as in the input.
+// No text from an input, including its name, reaches a terminal with characters that control the terminal or reorder its
+// text: not in tables, not in messages, not in what weft prints instead of an answer. In JSON and in exported data all texts
+// are unchanged.
 func TestNothingReachesTheTerminal(t *testing.T) {
 	recording.NeedAll(t, "runs 40 commands on 8 formats")
 	t.Setenv("NO_COLOR", "1")
@@ -49,7 +50,7 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 					t.Errorf("weft %q %q tests nothing: %s", args, name, c.err.String())
 				}
 				for what, text := range map[string]string{"output": c.out.String(), "message": c.err.String()} {
-					text = strings.ReplaceAll(text, clearLine, "") // of the progress
+					text = strings.ReplaceAll(text, clearLine, "") // from the progress
 					if at := strings.IndexFunc(text, harmful); at >= 0 {
 						t.Errorf("weft %q %q: %s with %q", args, name, what, text[max(at-40, 0):min(at+20, len(text))])
 					}
@@ -68,18 +69,19 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 	}
 }
 
-// mayBeWrong reports whether weft may refuse arguments: they have marks, or name an argument that not every input has.
+// mayBeWrong reports whether weft may reject arguments, because they have marks or name an argument that not every input has.
 func mayBeWrong(args []string) bool {
 	return slices.Contains(args, "--by") || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, marks) })
 }
 
-// harmful reports whether a character that is not ours may do more in a terminal than be seen. Line ends and tabs are ours.
+// harmful reports whether a character may do more in a terminal than be displayed, except for line ends and tabs, which weft
+// writes itself.
 func harmful(r rune) bool { return r != '\n' && r != '\t' && words.Special(r) }
 
-// fileMarks are marks that names of files may hold.
+// fileMarks are the marks that file names can contain.
 const fileMarks = "\u202e\x1b[31m\r\n\u009b2J\u200f"
 
-// hostileInputs writes inputs of all formats with marks in their names and in everything in them that is a text.
+// hostileInputs writes inputs in all formats, with marks in their names and in all their texts.
 func hostileInputs(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	cases, err := txtar.ParseFile(filepath.Join("testdata", "hostile", "names.txtar"))

@@ -67,7 +67,7 @@ Examples:
 	}
 }
 
-// checkInfoFlags refuses flags that cannot be combined.
+// checkInfoFlags rejects flags that cannot be combined.
 func checkInfoFlags(c *cli.Context) error {
 	if _, err := readLimit(c); err != nil {
 		return err
@@ -88,7 +88,7 @@ func checkInfoFlags(c *cli.Context) error {
 	return nil
 }
 
-// info prints what is in one input; several: there is one above it.
+// info prints the contents of one input; several: another input was printed above it.
 func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options, filter *selection.Filter, several bool) error {
 	said := new(convert.Report)
 	opts.Report = said
@@ -104,7 +104,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 		overview, err = collectOverview(c, in)
 	}
 	if err == nil && c.Bool("attribute") {
-		if overview == nil { // it requires an attribution
+		if overview == nil { // otherwise collectOverview has attributed the trace
 			err = attributed(c, in, func(*engine.Result) error { return nil })
 		}
 		said.Problems = tr.Problems()
@@ -132,7 +132,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	return err
 }
 
-// collectOverview attributes a trace and sums up what is selected in it.
+// collectOverview attributes a trace and summarises the selected part.
 func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) {
 	rules := engine.Rules{}
 	report.SelectCosts(&rules, in.selected)
@@ -144,7 +144,7 @@ func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) 
 	return overview, errors.Join(err, result.Close())
 }
 
-// infoReport is what --json writes.
+// infoReport is the output of --json.
 type infoReport struct {
 	Input string `json:"input"`
 	*convert.Report
@@ -152,7 +152,7 @@ type infoReport struct {
 	Overview  *report.Overview `json:"overview"`
 }
 
-// writeInfo prints the report that a conversion of an input would have, with all problems.
+// writeInfo prints the report that converting an input would produce, with all problems.
 func writeInfo(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
@@ -210,7 +210,7 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 	return err
 }
 
-// writeProblems prints only the problems: first the ones of this recording, then the usual ones.
+// writeProblems prints only the problems: first those specific to this recording, then the usual ones.
 func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
@@ -225,7 +225,7 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 	return err
 }
 
-// listProblems adds the problems and the first places where they are.
+// listProblems adds the problems and their first locations.
 func listProblems(b *bytes.Buffer, on table.Terminal, problems []trace.Problem) {
 	for _, p := range problems {
 		line := on.Wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, table.Thousands(p.Count), p.Sentence), 14)

@@ -17,15 +17,15 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// screenWidth is the width of a screen of text that is not written to a terminal.
+// screenWidth is the width of text that is not written to a terminal.
 const screenWidth = 100
 
-// screen is text that fits the terminal. Lines that are too long are shortened in the middle or left out.
+// screen builds text that fits the terminal. It shortens long lines in the middle, and omits lines of long lists.
 type screen struct {
 	bytes.Buffer
 	width int
 	on    table.Terminal
-	rows  int // of each list, -1: as many as fit the screen, 0: all
+	rows  int // per list; -1: as many as fit on the screen, 0: all
 }
 
 func newScreen(env *environment) *screen {
@@ -39,23 +39,23 @@ func newScreen(env *environment) *screen {
 // line adds a line.
 func (s *screen) line(text string) { fmt.Fprintln(s, table.Elide(text, s.width)) }
 
-// labelWidth is the width of the column in which labels stand.
+// labelWidth is the width of the label column.
 const labelWidth = 12
 
-// row adds a line with a label; "" repeats the line before.
+// row adds a line with a label; "" continues the previous label. It skips empty text.
 func (s *screen) row(label, text string) {
 	if text != "" {
 		s.line(words.PadRight("  "+label, labelWidth+2) + table.Elide(text, s.width-labelWidth-2))
 	}
 }
 
-// list adds lines with a label and the number of those left out. most is the default limit.
+// list adds lines with a label, and the number of lines left out. limit applies unless rows is set.
 func (s *screen) list(label string, limit int, lines []string) {
 	switch {
 	case s.rows == 0 || s.rows > 0 && len(lines) <= s.rows:
 		limit = len(lines)
 	case s.rows > 0:
-		limit = s.rows + 1 // with the line that says how many more
+		limit = s.rows + 1 // including the line with the number of others
 	}
 	for i, text := range lines {
 		switch {
@@ -92,7 +92,7 @@ func (s *screen) fill(label string, list []string) {
 	s.row(label, line)
 }
 
-// overview describes a recording in at most 40 lines.
+// overview describes a recording in at most 40 lines by default.
 func (s *screen) overview(name string, r *convert.Report, o *report.Overview, part bool) {
 	rec := &o.Recording
 	what := title(rec, r.Format)
@@ -120,7 +120,7 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 	s.next(name, r, o)
 }
 
-// next adds commands to copy. FILE stands for a file name that is too long for the screen.
+// next adds commands to copy. FILE replaces a file name that is too long for the screen.
 func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
 	lines := nextLines(shellWord(name), r, o)
 	if slices.ContainsFunc(lines, func(line string) bool { return words.Width(line) > s.width-labelWidth-2 }) {
@@ -130,7 +130,7 @@ func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
 	s.list("next", len(lines), lines)
 }
 
-// formatTitles describe inputs whose producer is unknown.
+// formatTitles describes inputs whose producer is unknown.
 var formatTitles = map[convert.Format]string{
 	convert.FormatChromeJSON: "a trace in Chrome's JSON format", convert.FormatPerfetto: "a Perfetto trace",
 	convert.FormatCPUProfile: "a V8 CPU profile", convert.FormatFirefox: "a profile of the Firefox Profiler",
@@ -164,7 +164,7 @@ func lengthLine(rec *report.Recording, r *convert.Report) string {
 	return line
 }
 
-// recordedText formats the time of a recording. Text that is not an RFC 3339 time stays as the producer wrote it.
+// recordedText formats the time of a recording. Text other than an RFC 3339 time is kept as the producer wrote it.
 func recordedText(recorded string) string {
 	t, err := time.Parse(time.RFC3339, recorded)
 	if err != nil {
@@ -185,7 +185,7 @@ func fileLine(r *convert.Report) string {
 	return line
 }
 
-// eventWords count events by kind.
+// eventWords counts events by kind.
 func eventWords(r *convert.Report) (words []string) {
 	e := &r.Events
 	for _, kind := range []struct {
@@ -215,7 +215,7 @@ func pageLines(pages []report.PageTime) (lines []string) {
 	return lines
 }
 
-// processLines has a line for each process that was busy.
+// processLines returns a line for each busy process.
 func processLines(processes []report.ProcessTime) (lines []string) {
 	for i := range processes {
 		p := &processes[i]
@@ -231,7 +231,7 @@ func processLines(processes []report.ProcessTime) (lines []string) {
 	return lines
 }
 
-// threadLines has a line for each thread that was busy.
+// threadLines returns a line for each busy thread.
 func threadLines(threads []report.ThreadTime) (lines []string) {
 	for i := range threads {
 		t := &threads[i]
@@ -243,7 +243,7 @@ func threadLines(threads []report.ThreadTime) (lines []string) {
 	return lines
 }
 
-// threadPlace names a thread by what it shows, otherwise by its process.
+// threadPlace names a thread with the page it shows, or otherwise with its process.
 func threadPlace(t *report.ThreadTime) string {
 	line := t.ShownTID().Title(table.Elide(t.Thread, 40), "tid")
 	if t.Shows != "" && t.Shows != t.Process {
@@ -252,7 +252,7 @@ func threadPlace(t *report.ThreadTime) string {
 	return line + " of " + table.Elide(t.ProcessTitle(), maxName)
 }
 
-// sampledLines has a line for each thread with samples, the busiest first.
+// sampledLines returns a line for each thread with samples, busiest first.
 func sampledLines(threads []report.ThreadTime) (lines []string) {
 	for i := range threads {
 		t := &threads[i]
@@ -286,7 +286,7 @@ func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []strin
 	return lines
 }
 
-// placeText writes a name with its location in so many columns. It shortens the location first.
+// placeText formats a name and its location to fit in room columns. It shortens the location first.
 func placeText(name, location string, room int) string {
 	text := table.Elide(printable(name), max(room, minTextWidth))
 	if room -= words.Width(text) + 1; location != "" && room >= minTextWidth {
@@ -310,7 +310,7 @@ func contextWords(o *report.Overview) (words []string) {
 	return words
 }
 
-// problemsLine counts the problems in one calm line.
+// problemsLine counts the problems in one line.
 func problemsLine(r *convert.Report) string {
 	if len(r.Problems) == 0 {
 		return problemCounts(r)
@@ -318,7 +318,7 @@ func problemsLine(r *convert.Report) string {
 	return problemCounts(r) + "; weft info --problems lists them"
 }
 
-// problemCounts counts the problems. It leaves out usual ones if there are others.
+// problemCounts counts the problems. It omits usual ones if there are others.
 func problemCounts(r *convert.Report) string {
 	if counts := countProblems(r, unusual(r)); counts != "" {
 		return counts
@@ -329,10 +329,10 @@ func problemCounts(r *convert.Report) string {
 	return "none"
 }
 
-// maxSuggested is the number of commands that a screen suggests.
+// maxSuggested is the maximum number of suggested commands.
 const maxSuggested = 6
 
-// nextLines are commands for more about a file, the most useful first.
+// nextLines returns commands that show more about a file, most useful first.
 func nextLines(file string, r *convert.Report, o *report.Overview) (lines []string) {
 	add := func(is bool, what, command string) {
 		if is {
@@ -353,7 +353,7 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 	return lines
 }
 
-// costQuestion asks for the costs that weft report cost shows first.
+// costQuestion returns the question that the first table of weft report cost answers.
 func costQuestion(o *report.Overview) string {
 	switch {
 	case o.HasPages:
@@ -371,7 +371,8 @@ func hasContexts(o *report.Overview, typ string) bool {
 	return slices.ContainsFunc(o.Contexts, func(c costtables.TypeCount) bool { return c.Type == typ })
 }
 
-// shellWord quotes a file name for a shell where it needs that. One that starts with a dash, which would be a flag, is named with its folder.
+// shellWord quotes a file name for a shell where necessary. A name that starts with a dash, which would be a flag, gets the
+// prefix "./".
 func shellWord(name string) string {
 	if len(name) > 1 && name[0] == '-' {
 		name = "./" + name

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// screenOf returns what weft info prints of a file on a terminal of a width.
+// screenOf returns what weft info prints about a file on a terminal with the given width.
 func screenOf(t *testing.T, path string, width int) string {
 	t.Helper()
 	stdout, stderr := new(bytes.Buffer), new(bytes.Buffer)
@@ -26,7 +26,8 @@ func screenOf(t *testing.T, path string, width int) string {
 	return emphasis.ReplaceAllString(stdout.String(), "")
 }
 
-// What weft info prints of a recording fits a screen. Each of the commands that it suggests works on the file, and finds something in it.
+// The output of weft info about a recording fits on a screen. Each command that it suggests works on the file, and finds
+// something in it.
 func TestInfoFitsAScreen(t *testing.T) {
 	for _, f := range recording.Some(recording.In(t, ".")) {
 		if f.Damaged() {
@@ -65,7 +66,7 @@ func TestInfoFitsAScreen(t *testing.T) {
 	}
 }
 
-// The commands that weft info suggests fit as well if the name of the file is long.
+// The commands that weft info suggests also fit if the file's name is long.
 func TestInfoOfLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("long ", 12)+".json")
 	if err := os.WriteFile(path, []byte(smallTrace), 0o666); err != nil {
@@ -82,7 +83,7 @@ func TestInfoOfLongName(t *testing.T) {
 	}
 }
 
-// A name that a shell would take apart is quoted.
+// A name that a shell would split is quoted.
 func TestShellWord(t *testing.T) {
 	for name, want := range map[string]string{
 		"a/b-1.json.gz": "a/b-1.json.gz", "käse.json": "käse.json", "": "''", "two words": "'two words'", "it's": `'it'\''s'`, "a;b": "'a;b'", "-x y": "'./-x y'", "-": "-", "*": "'*'",

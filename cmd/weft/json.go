@@ -9,18 +9,20 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// jsonFlag is --json of all commands that have an output for programs.
+// jsonFlag returns the --json flag of commands with JSON output.
 func jsonFlag(usage string) cli.Flag {
 	return &cli.BoolFlag{Name: "json", Aliases: []string{"j"}, Usage: usage, DisableDefaultText: true}
 }
 
-// failedInput is the JSON line for an input that failed or lacks what was requested. Each input has a line, so that none is missed.
+// failedInput is the JSON line for an input that failed or lacks the requested data. Every input has a line, so that none is
+// missed.
 type failedInput struct {
 	Input string `json:"input"`
 	Error string `json:"error"`
 }
 
-// writeFailed writes the line of an input that failed. The message of the error begins with its name, which the line has already.
+// writeFailed writes the line for an input that failed. It strips the name from the error message, because the line has it
+// already.
 func writeFailed(w io.Writer, input string, err error) error {
 	failed := newFailed(input, err)
 	return writeJSON(w, &failed)
@@ -31,7 +33,8 @@ func newFailed(input string, err error) failedInput {
 	return failedInput{name, strings.TrimPrefix(message(err), name+": ")}
 }
 
-// withJSONErrors lets a command about one input write its JSON line if it fails. at is the index of the argument that names the input.
+// withJSONErrors makes a command with one input write the JSON line if it fails. at is the index of the argument that names
+// the input.
 func withJSONErrors(env *environment, at int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := action(c)

@@ -1,12 +1,12 @@
-// Command weft converts traces to Perfetto traces, checks and attributes them, and shows what is in them.
+// Command weft converts traces to Perfetto traces, checks and attributes them, and shows their contents.
 //
 // Usage:
 //
 //	weft command [flags] file...
 //
-// The file docs/cli.md describes the commands. Here are flags, files and printing, with one file for each command; the work is done by
-// package convert and those below internal. A command reaches the outside through an environment, so that tests can run it in
-// their own process.
+// The file docs/cli.md describes the commands. This package handles flags, files and printing, with one file for each
+// command; package convert and the packages below internal do the work. A command reaches the outside through an environment,
+// so that tests can run it in their own process.
 package main
 
 import (
@@ -27,21 +27,21 @@ func main() {
 	}))
 }
 
-// environment is the program's access to the outside, apart from files.
+// environment is the program's access to the outside world, apart from files.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	isTerminal     func(io.Writer) bool
-	width          func(io.Writer) int // of a terminal, in columns; 0 if unknown
+	width          func(io.Writer) int // width of a terminal in columns; 0 if unknown
 
-	// beforeStep is called before output files are created, written, closed, renamed or removed; its error becomes the step's.
-	// Tests stop the program there. nil: nothing happens.
+	// beforeStep is called before output files are created, written, closed, renamed or removed; its error becomes the
+	// step's. Tests use it to stop the program at any step. nil: no effect.
 	beforeStep func() error
 
-	files *usedFiles // of the run; run makes them
+	files *usedFiles // set by run
 }
 
-// step announces a change of an output file.
+// step calls beforeStep before a change to an output file.
 func (e *environment) step() error {
 	if e.beforeStep == nil {
 		return nil

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, programs)
 }
 
-// programs are the programs that scripts can run in addition to the system's.
+// programs are the programs that scripts can run in addition to system programs.
 var programs = map[string]func(){"weft": main, "viewer": viewer}
 
 // TestScripts runs the scripts of testdata, each named by what it shows. Beside the usual commands they have:
@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 			"exits": scriptExits,
 			"await": scriptAwait,
 		},
-		// [all]: the whole of the tests runs.
+		// [all]: all tests run.
 		Condition: func(cond string) (bool, error) {
 			if cond != "all" {
 				return false, fmt.Errorf("unknown condition %q", cond)
@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 			return recording.All(), nil
 		},
 		Setup: func(env *testscript.Env) error {
-			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
+			tmp := filepath.Join(env.WorkDir, ".tmp") // for weft's temporary files, so that scripts can look for them
 			env.Setenv("TMPDIR", tmp)
 			traces, err := filepath.Abs(filepath.Join("..", "..", "testdata", "traces"))
 			if err != nil {
@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// tempFolder makes a folder and has weft put temporary files there.
+// tempFolder creates a folder and makes weft put temporary files there.
 func tempFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -43,7 +43,7 @@ var manExamples = [][2]string{
 	{"Count the events of each name with jq:", "weft dump --json trace.json | jq -r .name | sort | uniq -c"},
 }
 
-// exitStatuses are the exit codes and what they mean.
+// exitStatuses are the exit codes and their meanings.
 var exitStatuses = []struct {
 	code    int
 	meaning string
@@ -58,14 +58,14 @@ var exitStatuses = []struct {
 	{exitBrokenPipe, "the reader of the output closed the pipe, as head does"},
 }
 
-// manEnvironment are the variables of the environment that weft reads.
+// manEnvironment lists the environment variables that weft reads.
 var manEnvironment = [][2]string{
 	{"NO_COLOR", "If it is not empty, text on terminals has no color."},
 	{"TMPDIR", "The folder for temporary files."},
 	{"GOMEMLIMIT, GOGC", "Settings of Go's garbage collector, which take precedence over those that follow from --memory."},
 }
 
-// manPage are the parts of the manual page apart from the commands.
+// manPage returns the manual page, except for the commands.
 func manPage() *commandline.Page {
 	page := &commandline.Page{Version: pfwire.Version, Environment: manEnvironment, Examples: manExamples,
 		SeeAlso: "The pages in docs/ of the source of weft: tour.md for a start, cli.md for all commands and flags, reports.md and attribution.md for what the numbers mean."}

@@ -52,7 +52,7 @@ func TestManPage(t *testing.T) {
 	}
 }
 
-// groff has nothing to say against the page, and shows it.
+// groff formats the page without warnings.
 func TestManPageIsShown(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {

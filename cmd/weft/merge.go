@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// inputsFrom is the flag that names inputs in a file.
+// inputsFrom is the flag for a file that lists inputs.
 const inputsFrom = "inputs-from"
 
 func mergeCommand(env *environment) *cli.Command {
@@ -157,7 +157,7 @@ func splitNamed(arg string) (name, file string) {
 	return m[1], m[2]
 }
 
-// misnames reports whether the name of a missing file looks like NAME=FILE with an invalid NAME.
+// misnames reports whether the argument for a missing file looks like NAME=FILE with an invalid NAME.
 func misnames(arg string) bool {
 	_, file, ok := strings.Cut(arg, "=")
 	if !ok {
@@ -168,10 +168,10 @@ func misnames(arg string) bool {
 	return whole != nil && part == nil
 }
 
-// nameEndings are the endings of file names that names of inputs drop.
+// nameEndings are file name endings that are dropped from the names of inputs.
 var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile", ".probelines", ".otlp"}
 
-// inputNames names unnamed inputs after their files, with folders as prefixes until the name is unique.
+// inputNames names unnamed inputs after their files, with as many folders as prefixes as make the name unique.
 func inputNames(given, files []string) []string {
 	parts := make([][]string, len(files))
 	depth := make([]int, len(files))
@@ -219,7 +219,7 @@ func inputNames(given, files []string) []string {
 	return names
 }
 
-// readList reads the inputs that a list names.
+// readList reads a list of inputs.
 func (j *mergeJob) readList(ctx context.Context, list string) (names []string, err error) {
 	in, err := openInput(ctx, j.env, list)
 	if err != nil {
@@ -242,7 +242,7 @@ func (j *mergeJob) readList(ctx context.Context, list string) (names []string, e
 	return names, nil
 }
 
-// readRelations reads the flags that say how inputs relate.
+// readRelations reads the flags about how inputs relate.
 func (j *mergeJob) readRelations(c *cli.Context) error {
 	for _, read := range [...]func(*cli.Context) error{j.readOffsets, j.readReference, j.readSame, j.readHosts, j.readLinks, j.readMaxUncertainty} {
 		if err := read(c); err != nil {
@@ -252,7 +252,7 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 	return nil
 }
 
-// readOffsets reads the offsets to add to the times of inputs.
+// readOffsets reads the offsets to add to the inputs' times.
 func (j *mergeJob) readOffsets(c *cli.Context) error {
 	for _, text := range c.StringSlice("offset") {
 		name, offset, ok := strings.Cut(text, "=")
@@ -285,7 +285,7 @@ func (j *mergeJob) hasOffset(i int) bool {
 	return slices.ContainsFunc(j.Offsets, func(g merge.GivenOffset) bool { return g.Input == i })
 }
 
-// readReference reads which input's clock the output has; offsets must have been read.
+// readReference reads which input's clock the output uses. Call it after readOffsets.
 func (j *mergeJob) readReference(c *cli.Context) error {
 	if !c.IsSet("reference") {
 		return nil
@@ -336,7 +336,7 @@ func (j *mergeJob) readHosts(c *cli.Context) error {
 	return nil
 }
 
-// readLinks reads the links between events of inputs.
+// readLinks reads which arguments or flows link events of different inputs.
 func (j *mergeJob) readLinks(c *cli.Context) error {
 	for _, key := range c.StringSlice("link") {
 		switch key {
@@ -351,7 +351,7 @@ func (j *mergeJob) readLinks(c *cli.Context) error {
 	return nil
 }
 
-// readMaxUncertainty reads how uncertain offsets may be.
+// readMaxUncertainty reads the maximum uncertainty of offsets.
 func (j *mergeJob) readMaxUncertainty(c *cli.Context) error {
 	if !c.IsSet("max-uncertainty") {
 		return nil
@@ -364,7 +364,7 @@ func (j *mergeJob) readMaxUncertainty(c *cli.Context) error {
 	return nil
 }
 
-// named returns the input with a name.
+// named returns the index of the input with a name.
 func (j *mergeJob) named(flag, name string) (int, error) {
 	var names []string
 	for i := range j.Sources {
@@ -382,10 +382,10 @@ func (j *mergeJob) named(flag, name string) (int, error) {
 // durationText matches a decimal number with a unit.
 var durationText = regexp.MustCompile(`^([+-]?)([0-9]+)(?:\.([0-9]{0,9}))?(ns|us|µs|ms|s|m|h)$`)
 
-// errTooLong is the error for a length of time beyond the range of traces.
+// errTooLong is the error for a duration beyond the range of traces.
 var errTooLong = errors.New("longer than 146 years")
 
-// durationOf reads a length of time exactly: "-1.5ms", "10us", "3 s".
+// durationOf parses a duration such as "-1.5ms", "10us" or "3 s" exactly.
 func durationOf(text string) (timeline.Nanos, error) {
 	m := durationText.FindStringSubmatch(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
 	switch {
@@ -416,7 +416,7 @@ func durationOf(text string) (timeline.Nanos, error) {
 	return n, nil
 }
 
-// checkOutput rejects output paths that are surely mistakes.
+// checkOutput rejects output paths that cannot be intended.
 func (j *mergeJob) checkOutput() error {
 	switch {
 	case j.DryRun:

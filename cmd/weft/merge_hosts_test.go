@@ -86,7 +86,8 @@ func machinesOf(t *testing.T, path string) (lines []string) {
 	return lines
 }
 
-// The host of an input, and whether inputs are of one, is what someone says: then equal pids are one process, and hosts are in the names.
+// The user states the hosts of inputs, and which inputs share one: then equal pids are one process, and names contain the
+// hosts.
 func TestMergeHosts(t *testing.T) {
 	paths := ranks(t, 2, 300_000)
 	report, _ := merged(t, append(paths, "--host", "rank0=node", "--host", "rank1=node")...)
@@ -115,8 +116,8 @@ func TestMergeHosts(t *testing.T) {
 	}
 }
 
-// No rank leaves a collective before the last one has entered it: with the identity of the collectives, that says how far the clocks of two
-// hosts are apart, which their wall clocks do not know.
+// No rank leaves a collective before the last one has entered it. If the collectives can be identified, that reveals how far
+// the clocks of two hosts are apart, unlike their wall clocks.
 func TestMergeCollectives(t *testing.T) {
 	const skew = 3_000_000 // ns by which the clock of the second rank is ahead
 	dir := t.TempDir()
@@ -127,7 +128,7 @@ func TestMergeCollectives(t *testing.T) {
 			enter := seq*10_000 + late*((seq+int64(rank))%2) + 100
 			leave := seq*10_000 + 1_000 + seq%3*5 + int64(rank)*7
 			ts := enter + int64(rank)*skew/1000
-			// The call that launches the collective ends before the other rank is there, and says nothing of the clocks.
+			// The call that launches the collective ends before the other rank arrives, and proves nothing about the clocks.
 			events = append(events, fmt.Sprintf(`{"ph":"X","cat":"cpu_op","name":"c10d::allreduce_","pid":%d,"tid":2,"ts":%d,"dur":10,"args":{"collective":"pg0:%d"}}`, 10+rank, ts-50, seq))
 			events = append(events, fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32","pid":%d,"tid":1,"ts":%d,"dur":%d,"args":{"collective":"pg0:%d"}}`, 10+rank, ts, leave-enter, seq))
 		}

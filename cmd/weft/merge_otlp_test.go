@@ -15,17 +15,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A page and its server meet: the server says in the header server-timing which span made an answer. Each request leads to the span and
-// the span to the answer, and the offset by the wall clock agrees with what was sent before it was received.
+// A page and its server are linked: the server names the span that made an answer in the server-timing header. Each request
+// leads to the span and the span to the answer, and the offset by the wall clock is consistent with causality.
 func TestMergeBrowserAndServer(t *testing.T) {
 	const folder = "../../testdata/traces/otlp/"
 	report, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
 	server := report.Inputs[1]
-	// The wall clock is more exact than the arrows, and agrees with them; the page is not known to be on the host of the server.
+	// The wall clock is more exact than the arrows, and agrees with them; the page is not known to be on the server's host.
 	if server.By != "wall clock" || !server.AtLeast || !strings.Contains(server.Evidence, "arrows") {
 		t.Errorf("the server is placed by %s: %q", server.By, server.Evidence)
 	}
-	// From each request, and to each answer: of the page, its icon and three of its script.
+	// One from each request and one to each answer: for the page, its icon and three requests of its script.
 	if report.Events.Flows != 10 {
 		t.Errorf("%d arrows, want 10", report.Events.Flows)
 	}
@@ -51,8 +51,8 @@ func TestMergeBrowserAndServer(t *testing.T) {
 	}
 }
 
-// What the server did is charged to what the page did it for: contexts pass over the arrows between the two. Each request names its frame,
-// but that for the document, which has none yet; one was sent while a script ran.
+// The server's work is charged to the page's contexts, which pass along the arrows between the two. Each request names its
+// frame, except the request for the document, which has none yet; one was sent while a script ran.
 func TestAttributeBrowserAndServer(t *testing.T) {
 	const folder = "../../testdata/traces/otlp/"
 	_, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
@@ -79,8 +79,8 @@ func TestAttributeBrowserAndServer(t *testing.T) {
 	}
 }
 
-// An archive of requests and the spans of a server are on one clock. The request names the span of its client, which is the parent of the
-// server's, and the answer the server's own.
+// An HTTP archive and a server's spans are on one clock. The request names the client's span, which is the parent of the
+// server's span, and the answer names the server's own span.
 func TestMergeArchiveAndSpans(t *testing.T) {
 	const trace = "5b8efff798038103d269b633813fc60c"
 	dir := t.TempDir()
@@ -114,8 +114,8 @@ func TestMergeArchiveAndSpans(t *testing.T) {
 	}
 }
 
-// The spans of one trace are in the files of three services. Each child has an arrow from its parent, of whatever kind it is and however many
-// there are, and so has a span that links to one of another file. Only what is in no file is unknown.
+// The spans of one trace are in the files of three services. Every child of any kind has an arrow from its parent, and so has
+// a span that links to a span in another file. Only spans in no file are unknown.
 func TestMergeSpansOfServices(t *testing.T) {
 	const trace, children = "5b8efff798038103d269b633813fc60c", 200
 	span := func(id, parent, start, end int, more string) string {
@@ -143,7 +143,7 @@ func TestMergeSpansOfServices(t *testing.T) {
 	}
 	slices.Sort(files)
 	report, _ := merged(t, files...)
-	// To the children, to that which runs beside a sibling in a.json, and by the link.
+	// To the children, to the child that runs beside a sibling in a.json, and for the link.
 	if report.Events.Flows != children+1+1+1 {
 		t.Errorf("%d arrows, want %d", report.Events.Flows, children+3)
 	}
@@ -156,8 +156,8 @@ func TestMergeSpansOfServices(t *testing.T) {
 	}
 }
 
-// The span of a document's load begins before the server's span, which is its parent: this moves no clocks, and the fetch of the page
-// decides.
+// The span of a document's load starts before the server's span, which is its parent: this moves no clocks, and the fetch of
+// the page decides.
 func TestMergeDocumentLoad(t *testing.T) {
 	const trace = "5b8efff798038103d269b633813fc60c"
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// mergeReport is what weft merge --json writes.
+// mergeReport is the output of weft merge --json.
 type mergeReport struct {
 	Output        string        `json:"output,omitempty"`
 	Clock         string        `json:"clock"`
@@ -31,13 +31,13 @@ type mergeReport struct {
 	Durations *durations      `json:"durations,omitempty"`
 }
 
-// mergedProblem is a data problem of one input. Without an input it was found after all were on one timeline.
+// mergedProblem is a data problem in one input or, if Input is empty, one found after all inputs were on one timeline.
 type mergedProblem struct {
 	Input string `json:"input,omitempty"`
 	trace.Problem
 }
 
-// problemsByInput divides problems by the inputs whose readers have found them.
+// problemsByInput divides problems among the inputs whose readers found them.
 func problemsByInput(j *mergeJob, all []trace.Problem) []mergedProblem {
 	list := []mergedProblem{}
 	for _, p := range all {
@@ -57,14 +57,14 @@ func problemsByInput(j *mergeJob, all []trace.Problem) []mergedProblem {
 			}
 		}
 		if left > 0 {
-			p.Count, p.Cases = left, nil // their places count in the events of all inputs
+			p.Count, p.Cases = left, nil // their positions refer to the events of all inputs
 			list = append(list, mergedProblem{"", p})
 		}
 	}
 	return list
 }
 
-// problemCase is a case as reports have it.
+// problemCase converts a case to its form in reports.
 func problemCase(c problem.Case) (out trace.ProblemCase) {
 	if at := c.Position.Event; at >= 0 {
 		out.Event = &at
@@ -76,7 +76,7 @@ func problemCase(c problem.Case) (out trace.ProblemCase) {
 	return out
 }
 
-// mergedInput is one of the inputs in the report.
+// mergedInput is an input in the report.
 type mergedInput struct {
 	Name     string     `json:"name"`
 	File     string     `json:"file"`
@@ -105,11 +105,11 @@ type mergeSpan struct {
 	End   int64 `json:"end_ns"`
 }
 
-// sameProcess is a pid that several inputs have.
+// sameProcess is a pid that occurs in several inputs.
 type sameProcess struct {
 	PID    string   `json:"pid"`
 	Inputs []string `json:"inputs"`
-	By     string   `json:"by,omitempty"` // "" if it is not known to be one process
+	By     string   `json:"by,omitempty"` // "": not known to be one process
 }
 
 // checked is a relation that was not needed to place the inputs.
@@ -118,9 +118,9 @@ type checked struct {
 	B        string `json:"b"`
 	By       string `json:"by"`
 	Evidence string `json:"evidence,omitempty"`
-	Low      *int64 `json:"low_ns,omitempty"` // missing: it bounds the other side only
+	Low      *int64 `json:"low_ns,omitempty"` // missing if only the other side is bounded
 	High     *int64 `json:"high_ns,omitempty"`
-	Residual *int64 `json:"residual_ns,omitempty"` // if there are both bounds
+	Residual *int64 `json:"residual_ns,omitempty"` // only with both bounds
 }
 
 // newMergeReport makes the report of a job.
@@ -191,7 +191,7 @@ func newChecked(j *mergeJob, c *merge.Check) checked {
 	}
 }
 
-// known returns a time for JSON; nil if it is not known.
+// known returns a time for JSON; nil if it is unknown.
 func known(t timeline.Nanos, ok bool) *int64 {
 	if !ok {
 		return nil
@@ -223,10 +223,10 @@ func (r *mergeReport) placed() (n int) {
 	return n
 }
 
-// maxInputLines is how many inputs the text report lists.
+// maxInputLines is the maximum number of inputs in the text report.
 const maxInputLines = 40
 
-// writeText lists the offset of each input and its source, and the contents of the output.
+// writeText lists each input's offset and how it was found, and the contents of the output.
 func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	var b strings.Builder
 	name := r.Output
@@ -267,7 +267,7 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	return err
 }
 
-// isUsual reports whether most recordings in the format of the input have a problem.
+// isUsual reports whether most recordings in the input's format have a problem.
 func (r *mergeReport) isUsual(p *mergedProblem) bool {
 	format := string(r.Report.Format)
 	for i := range r.Inputs {
@@ -278,7 +278,7 @@ func (r *mergeReport) isUsual(p *mergedProblem) bool {
 	return problem.Usual(p.Name, format) != ""
 }
 
-// losses counts data of the inputs that is missing in the output.
+// losses counts data in the inputs that is missing from the output.
 func (r *mergeReport) losses() (l losses) {
 	for i := range r.Problems {
 		p := &r.Problems[i]
@@ -292,7 +292,7 @@ func (r *mergeReport) losses() (l losses) {
 	return l
 }
 
-// writeProblems lists the problems of the inputs that are not usual for their formats.
+// writeProblems lists the inputs' problems that are unusual for their formats.
 func (r *mergeReport) writeProblems(b *strings.Builder) {
 	var problems []trace.Problem
 	for i := range r.Problems {
@@ -313,7 +313,7 @@ func (r *mergeReport) writeProblems(b *strings.Builder) {
 	}
 }
 
-// inputLine returns the cells of the line of an input.
+// inputLine returns the cells of an input's line.
 func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 	in, p := &r.Inputs[i], &plan.Inputs[i]
 	if in.LeftOut != "" {
@@ -343,7 +343,7 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 	return []string{printable(in.Name), offsetText(p.Offset), uncertainty, printable(by)}
 }
 
-// remarks are facts to know beside the offsets.
+// remarks returns lines about facts other than the offsets.
 func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 	lines = append(lines, r.Notes[:min(len(r.Notes), maxNotes)]...)
 	if n := len(r.Notes) - maxNotes; n > 0 {
@@ -392,10 +392,10 @@ func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 	return lines
 }
 
-// maxNotes is how many notes the text report has.
+// maxNotes is the maximum number of notes in the text report.
 const maxNotes = 8
 
-// clockRemarks name inputs whose place depends on wall clocks that may be wrong: other hosts', or unknown hosts'.
+// clockRemarks names inputs whose places depend on wall clocks that may be wrong, because their hosts differ or are unknown.
 func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
 	var unknown, other []string
 	for i := range r.Inputs {
@@ -424,7 +424,7 @@ func inputNamesText(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// offsetText writes an offset in full.
+// offsetText formats an offset in full.
 func offsetText(t timeline.Nanos) string {
 	if t == 0 {
 		return "0"
@@ -436,7 +436,7 @@ func offsetText(t timeline.Nanos) string {
 	return sign + secondsText(t)
 }
 
-// secondsText writes a time in seconds with as many decimals as it has.
+// secondsText formats a time in seconds, without trailing zeros.
 func secondsText(t timeline.Nanos) string {
 	whole, part := int64(t)/1e9, fmt.Sprintf("%09d", int64(t)%1e9)
 	text := strconv.FormatInt(whole, 10)
@@ -446,7 +446,7 @@ func secondsText(t timeline.Nanos) string {
 	return text + " s"
 }
 
-// shortTime writes an uncertainty.
+// shortTime formats an uncertainty.
 func shortTime(t timeline.Nanos) string {
 	switch {
 	case t == 0:
@@ -461,7 +461,7 @@ func shortTime(t timeline.Nanos) string {
 	return trimmed(float64(t)/1e9) + " s"
 }
 
-// trimmed writes a number with up to three decimals.
+// trimmed formats a number with up to three decimals.
 func trimmed(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 3, 64), "0"), ".")
 }

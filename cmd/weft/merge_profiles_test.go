@@ -11,8 +11,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The calls of a .cpuprofile that R1 has placed lie where scripts ran in the trace, although they are made of its samples alone: all begin
-// there, and nearly all of their time is there. The page works in microtasks: hardly any call lies in a FunctionCall.
+// The calls of a .cpuprofile that R1 placed coincide with scripts running in the trace, although they are made from its
+// samples alone: all start there, and nearly all of their time is there. The page works in microtasks: hardly any call lies
+// in a FunctionCall.
 func TestMergeCPUProfileLiesInInvocations(t *testing.T) {
 	_, out := merged(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"))
 	tl := timelineOf(t, out)
@@ -56,7 +57,7 @@ func TestMergeCPUProfileLiesInInvocations(t *testing.T) {
 	}
 }
 
-// outermost returns the ranges that are in no other one, in the order of time.
+// outermost returns the ranges that are in no other range, in time order.
 func outermost(all []merge.Range) (out []merge.Range) {
 	slices.SortFunc(all, func(a, b merge.Range) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To)) })
 	for _, r := range all {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What a second input has of a thread is in no sum over the thread, neither as busy time nor as asynchronous slices. The reports say so by
-// name and number, and list those slices apart.
+// A second input's events on a thread are in no sum over the thread, neither as busy time nor as asynchronous slices. The
+// reports state their names and numbers, and list those slices separately.
 func TestReportsOfSharedThreads(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"a.json", "b.json"} {
@@ -29,7 +29,7 @@ func TestReportsOfSharedThreads(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, c.err.String())
 		}
 		want := out + ": " + note + "\n"
-		if args[0] == "samples" || args[0] == "gc" { // they count no slices
+		if args[0] == "samples" || args[0] == "gc" { // these count no slices
 			want = ""
 		}
 		if got := c.err.String(); got != want {
@@ -63,7 +63,7 @@ func TestReportsOfSharedThreads(t *testing.T) {
 	for _, name := range []string{"tasks", "samples", "gc", "layout-thrashing"} {
 		report(name)
 	}
-	if text := report("slices", filepath.Join(dir, "a.json")); !strings.Contains(text, "2 recordings") { // and the merged one
+	if text := report("slices", filepath.Join(dir, "a.json")); !strings.Contains(text, "2 recordings") { // including the merged one
 		t.Error(text)
 	}
 	if text := report("all", "--json"); !strings.Contains(text, `"not_counted":[{"input":"b","threads":1,"events":3}]`) {
@@ -85,8 +85,8 @@ func TestReportsOfSharedThreads(t *testing.T) {
 	}
 }
 
-// Long tasks that only a further input has of a thread do not count as the thread's, for reports and marks alike: also those that overlap
-// others, and where the thread has no long task of its own.
+// Long tasks that only a further input recorded on a thread do not count for the thread, in reports or as marks, even if they
+// overlap others or the thread has no long tasks of its own.
 func TestLongTasksOfSharedThreads(t *testing.T) {
 	const first, further = `{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":1000,"dur":%d},` +
 		`{"ph":"X","name":"detail","pid":5,"tid":5,"ts":1000,"dur":1},{"ph":"X","name":"detail","pid":5,"tid":5,"ts":1001,"dur":1}`,
@@ -131,7 +131,8 @@ func TestLongTasksOfSharedThreads(t *testing.T) {
 	}
 }
 
-// Of two recorders of a thread the one with more slices and instants counts, whichever comes first, also in reports on layout and on calls.
+// If two recorders recorded a thread, the one with more slices and instants counts, whichever comes first, also in reports on
+// layout and calls.
 func TestMostDetailCounts(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]int{"less.json": 1, "more.json": 2} {
@@ -200,7 +201,7 @@ func TestTwoProfilersOfAThread(t *testing.T) {
 	}
 }
 
-// What people read of inputs that are left out, of hosts that contradict --same, and of processes with one name.
+// Messages about inputs that are left out, hosts that contradict --same, and processes with the same name.
 func TestMergeMessages(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name, events string) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The trace of a host, and of a guest whose relay service has compared its clocks with the host's. REALTIME − MONOTONIC is
+// The traces of a host and of a guest whose relay service compared its clocks with the host's. REALTIME − MONOTONIC is
 // 1,700,000,000 s on the host. The clock MONOTONIC of the guest is ahead by 5,000 s, its wall clock by 3 ms.
 const (
 	relayHost = `
@@ -40,7 +40,7 @@ packet { machine_id: 7 timestamp: 6002000000000 trusted_packet_sequence_id: 1 tr
 `
 )
 
-// textTrace writes a trace in protobuf's text form as a file.
+// textTrace writes a trace, given in protobuf text format, to a file.
 func textTrace(t *testing.T, name, text string) string {
 	t.Helper()
 	var trace protos.Trace
@@ -58,9 +58,10 @@ func textTrace(t *testing.T, name, text string) string {
 	return path
 }
 
-// The relay service of a guest tells how its clocks compare to the host's: it asked at 6,000 s, when the host showed at most
-// 1,000.0001 s, and had the answer at 6,000.0003 s, when it showed at least that. So it is ahead by 4,999.9999 to 5,000.0002 s. The
-// wall clocks say otherwise, which is a note: wall clocks of two hosts are never exact.
+// The relay service of a guest reveals how its clocks compare to the host's: it asked at 6,000 s, when the host's clock was
+// at most 1,000.0001 s, and had the answer at 6,000.0003 s, when the host's clock was at least that. So the guest is ahead by
+// 4,999.9999 to 5,000.0002 s. The wall clocks contradict that, which leads to a note: wall clocks of two hosts are never
+// exact.
 func TestMergeRelay(t *testing.T) {
 	host, guest := textTrace(t, "host.pftrace", relayHost), textTrace(t, "guest.pftrace", relayGuest)
 	for _, args := range [][]string{{host, guest}, {guest, host, "--reference", "host"}} {

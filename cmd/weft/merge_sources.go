@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/readers"
 )
 
-// checkReadOnce refuses inputs that can be read only once, standard input and pipes, if they would be read twice.
+// checkReadOnce rejects standard input and pipes, which can be read only once, if they would be read twice.
 func (j *mergeJob) checkReadOnce(listIsStdin bool) error {
 	var stdin bool
 	var pipes []os.FileInfo
@@ -44,7 +44,7 @@ func (j *mergeJob) checkReadOnce(listIsStdin bool) error {
 	return nil
 }
 
-// openSources returns inputs that can be read several times. It copies those that can be read only once to files.
+// openSources makes all inputs readable several times. It copies inputs that can be read only once to files.
 func (j *mergeJob) openSources(ctx context.Context) error {
 	paths := make([]string, len(j.Sources))
 	for i := range j.Sources {
@@ -60,7 +60,7 @@ func (j *mergeJob) openSources(ctx context.Context) error {
 	return j.checkTwice(ctx, paths)
 }
 
-// spool keeps an input in a file and returns its path.
+// spool copies an input to a temporary file and returns its path.
 func (j *mergeJob) spool(ctx context.Context, name string) (path string, err error) {
 	in, err := openInput(ctx, j.env, name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (j *mergeJob) spool(ctx context.Context, name string) (path string, err err
 	}
 	j.spooled = append(j.spooled, f.Name())
 	copied := make(chan error, 1)
-	go func() { // reading may wait for ever
+	go func() { // reading may block forever
 		_, err := io.Copy(f, readers.Cancelled(ctx, in))
 		copied <- errors.Join(err, f.Close())
 	}()
@@ -91,8 +91,8 @@ func (j *mergeJob) spool(ctx context.Context, name string) (path string, err err
 // errChanged is the error for an input that changed between two readings.
 var errChanged = errors.New("it changed while weft was reading it; try again when it is complete")
 
-// reopener returns a function that opens an input, whose bytes are in the file path, and refuses it if it has changed since the first call:
-// offsets found for other bytes would be wrong.
+// reopener returns a function that opens an input, whose bytes are in the file path. It fails if the file has changed since
+// the first call, because offsets found for other bytes would be wrong.
 func reopener(ctx context.Context, env *environment, path string) func() (io.ReadCloser, error) {
 	var first os.FileInfo
 	var lock sync.Mutex // several conversions may put profiles into one trace
@@ -130,7 +130,8 @@ func (j *mergeJob) removeSpooled() {
 	}
 }
 
-// checkTwice refuses inputs that are the same bytes: it compares inputs of one size. paths are the files that hold the inputs.
+// checkTwice rejects inputs with identical contents; it compares inputs of equal size. paths are the files that contain the
+// inputs.
 func (j *mergeJob) checkTwice(ctx context.Context, paths []string) error {
 	sizes, count := make([]int64, len(paths)), map[int64]int{}
 	for i, path := range paths {
@@ -149,7 +150,7 @@ func (j *mergeJob) checkTwice(ctx context.Context, paths []string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			continue // reading it will say so
+			continue // reading it later will report the error
 		}
 		if k, ok := sums[sum]; ok {
 			return usagef("%s and %s are the same recording", inputName(j.Sources[k].File), inputName(j.Sources[i].File))

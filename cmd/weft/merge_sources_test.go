@@ -54,7 +54,7 @@ func TestMergePipes(t *testing.T) {
 	}
 }
 
-// What can be read only once is refused where it would be read twice, before anything is read.
+// Inputs that can be read only once are rejected before anything is read, if they would be read twice.
 func TestMergeReadsOnce(t *testing.T) {
 	browser, _ := shop(t)
 	for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestMergeStandardInputTwice(t *testing.T) {
 	}
 }
 
-// An input that another program still writes is refused when it is opened again.
+// An input that another program is still writing is rejected when it is opened again.
 func TestMergeChangedInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	c := newConsole(strings.NewReader(""), false)
@@ -126,7 +126,7 @@ func TestMergeChangedInput(t *testing.T) {
 	}
 }
 
-// Arguments that are left out connect inputs all the same, and stay left out.
+// Arguments that are left out still connect inputs, and stay left out.
 func TestMergeWithoutArgs(t *testing.T) {
 	browser, server := shop(t)
 	all, _ := merged(t, "browser="+browser, "server="+server)
@@ -168,7 +168,7 @@ func TestMergeIdleFlags(t *testing.T) {
 	}
 }
 
-// A key that no event has connects nothing, which is worth a note: of two keys, only the one that is not there.
+// A key that no event has connects nothing, which leads to a note: if there are two keys, only about the missing one.
 func TestMergeUnknownLink(t *testing.T) {
 	browser, server := shop(t)
 	report, _ := merged(t, "--link", "url.path", "--link", "seq", "browser="+browser, "server="+server)
@@ -183,8 +183,8 @@ func TestMergeUnknownLink(t *testing.T) {
 	}
 }
 
-// The report names what is lost and of which input it is; what is usual in the format of an input is not counted, whatever the format of
-// the first one is.
+// The report names losses and their inputs; problems that are usual for an input's format are not counted, whatever the
+// format of the first input.
 func TestMergeSaysWhatIsLost(t *testing.T) {
 	chrome, firefox := recordingNamed(t, "chrome/chrome-paired-tiny.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
 	var counts []string

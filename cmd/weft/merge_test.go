@@ -31,7 +31,7 @@ func recordingNamed(t *testing.T, name string) string {
 	return path
 }
 
-// readReport is what tests look at in a mergeReport.
+// readReport holds the parts of a mergeReport that tests check.
 type readReport struct {
 	Clock         string
 	Inputs        []mergedInput
@@ -77,7 +77,7 @@ func verifyFile(t *testing.T, path string) {
 	}
 }
 
-// refused runs weft merge, which is to fail, and returns what it says.
+// refused runs weft merge, which must fail, and returns its message.
 func refused(t *testing.T, wantCode int, args ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "merged.pftrace")
@@ -91,7 +91,7 @@ func refused(t *testing.T, wantCode int, args ...string) string {
 	return c.err.String()
 }
 
-// countsOf converts a recording and returns what is in it.
+// countsOf converts a recording and returns its report.
 func countsOf(t *testing.T, path string) convert.Report {
 	t.Helper()
 	f, err := os.Open(path)
@@ -124,7 +124,7 @@ func sumOfEvents(all ...convert.Report) (sum convert.EventCounts) {
 	return sum
 }
 
-// A .cpuprofile beside the trace of its page: the trace has the same samples, so both are of one clock and one thread.
+// A .cpuprofile and the trace of its page: the trace has the same samples, so both have one clock and one thread.
 func TestMergeCPUProfile(t *testing.T) {
 	report, _ := merged(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"))
 	in := report.Inputs[1]
@@ -139,7 +139,7 @@ func TestMergeCPUProfile(t *testing.T) {
 	}
 }
 
-// The self-profile of the page as well.
+// The same for the self-profile of the page.
 func TestMergeSelfProfile(t *testing.T) {
 	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
 	report, out := merged(t, trace, recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"), profile)
@@ -151,15 +151,15 @@ func TestMergeSelfProfile(t *testing.T) {
 	if len(want) < 1500 {
 		t.Fatalf("only %d events of the self-profile", len(want))
 	}
-	// They are the same without the CPU profile.
+	// The lines are the same without the CPU profile.
 	_, out = merged(t, trace, profile)
 	if diff := cmp.Diff(want, linesOfSelfProfile(t, out)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// linesOfSelfProfile returns what weft dump prints of the thread of a self-profile: slices, states and samples, without the numbers of events, which
-// count events of all inputs.
+// linesOfSelfProfile returns the lines of weft dump about the thread of a self-profile: slices, states and samples, without
+// event numbers, which count the events of all inputs.
 func linesOfSelfProfile(t *testing.T, path string) (lines []string) {
 	t.Helper()
 	number := regexp.MustCompile(`\tevent=\d+`)
@@ -187,7 +187,7 @@ func timelineOf(t *testing.T, path string) *timeline.Timeline {
 	return timeline.Of(tr)
 }
 
-// A JSON and a native trace of one run are one recording: one process is one process, and everything is there once for each of them.
+// A JSON and a native trace of one run are one recording: processes are shared, and each event is there once for each trace.
 func TestMergeTwoRecorders(t *testing.T) {
 	paths := []string{recordingNamed(t, "chrome/chrome-paired-tiny.json"), recordingNamed(t, "perfetto/chrome-paired-tiny.pftrace")}
 	report, _ := merged(t, "json="+paths[0], "native="+paths[1])
@@ -213,10 +213,11 @@ func TestMergeTwoRecorders(t *testing.T) {
 	if bad["json profile_sample_unknown_node"] != 2548 || bad["native json_duplicate_key"] != 453 || bad["json flow_unfinished"]+bad["native flow_unfinished"] != 452 || bad[" flow_unfinished"] != 0 {
 		t.Errorf("problems %v", bad)
 	}
-	// A count of the slices and instants (ph X, B, I, R) in the JSON that are rare in both files gives 1,068 of 1,075, whatever limit from 60 to
-	// 101 in the common time is taken for rare. Rule R2 has five fewer that differ: the instants ActiveProcesses are of the whole trace (s: g), so there is
-	// no thread to compare them on, and the native trace has none of them. The two that are left are a RunTask and an InvalidateLayout, 646 and
-	// 134 µs from their like. The 1,091 with which the rule was designed has 16 more without their like; no choice of phases and limits gives that.
+	// A count of the slices and instants (ph X, B, I, R) in the JSON that are rare in both files gives 1,068 of 1,075,
+	// whatever limit from 60 to 101 in the common time is taken for rare. Rule R2 has five fewer that differ: the instants
+	// ActiveProcesses are of the whole trace (s: g), so there is no thread to compare them on, and the native trace has none
+	// of them. The remaining two are a RunTask and an InvalidateLayout, 646 and 134 µs from their counterparts. The 1,091
+	// with which the rule was designed has 16 more without counterparts; no choice of phases and limits gives that.
 	if len(report.Notes) != 1 || !strings.HasPrefix(report.Notes[0], "json and native have 1068 of 1070 rare events in common: is this one recording") {
 		t.Errorf("%q", report.Notes)
 	}
@@ -230,7 +231,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	}
 }
 
-// Two conversions of one Firefox run, of which one has lost the monotonic clock, lie on each other.
+// Two conversions of one Firefox run, one of which has lost the monotonic clock, coincide.
 func TestMergeFirefoxVersions(t *testing.T) {
 	old, current := recordingNamed(t, "firefox/processed-versions/tiny-p50-g30.json"), recordingNamed(t, "firefox/processed-versions/tiny-p56-g31.json")
 	report, out := merged(t, old, current)
@@ -264,7 +265,7 @@ func TestMergeFirefoxVersions(t *testing.T) {
 	}
 }
 
-// A trace of Chrome and a profile of Firefox on one machine have one clock, by what the wall clock says in both.
+// A Chrome trace and a Firefox profile on one machine have one clock, as the wall clock in both shows.
 func TestMergeSameBoot(t *testing.T) {
 	report, out := merged(t, recordingNamed(t, "perfetto/chrome-paired-tiny.pftrace"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json"))
 	in := report.Inputs[1]
@@ -291,7 +292,7 @@ func TestMergeSameBoot(t *testing.T) {
 	}
 }
 
-// Without responses, the time at which DevTools began to record is left.
+// Without responses, only the time at which DevTools started to record is left.
 func TestMergeByStartTime(t *testing.T) {
 	text := recording.Read(t, recordingNamed(t, "chrome/chrome-devtools-ui-saved-small.json"))
 	without := filepath.Join(t.TempDir(), "chrome.json")
@@ -304,7 +305,7 @@ func TestMergeByStartTime(t *testing.T) {
 	if in := report.Inputs[i]; in.By != "wall clock" || in.Low > 0 || in.High < 0 || in.High-in.Low > 51_000_000 {
 		t.Errorf("placed at %+v", in)
 	}
-	// Chrome for Android says how far its clock is from the wall clock. That counts if the start of the recording agrees.
+	// Chrome for Android records how far its clock is from the wall clock. That counts if the start of the recording agrees.
 	for offset, by := range map[string]string{"1795145345146298": "same boot", "1795145345246298": "wall clock", "0": "wall clock", "x": "wall clock"} {
 		android := regexp.MustCompile(`"metadata": ?\{`).ReplaceAll(text, []byte(`"metadata":{"clock-offset-since-epoch":"`+offset+`",`))
 		if bytes.Equal(android, text) {
@@ -320,7 +321,7 @@ func TestMergeByStartTime(t *testing.T) {
 	}
 }
 
-// A profile of another run has no place, unless someone gives it one.
+// A profile of another run has no place, unless the user gives an offset.
 func TestMergeRefuses(t *testing.T) {
 	profile, trace := recordingNamed(t, "cpuprofile/cdp-page-small.cpuprofile"), recordingNamed(t, "chrome/chrome-devtools-tiny.json")
 	empty := filepath.Join(t.TempDir(), "empty.json")
@@ -379,7 +380,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// ranks writes recordings like a training run's ranks'.
+// ranks writes recordings like those from the ranks of a training run.
 func ranks(t *testing.T, n, size int) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -431,7 +432,7 @@ func TestMergeRanks(t *testing.T) {
 	}
 }
 
-// Processes of inputs with ranks say which one they are of; reports still know the input by its name.
+// Processes of inputs with ranks are labelled with their rank; reports still call the input by its name.
 func TestMergeLabelsRanks(t *testing.T) {
 	_, out := merged(t, recording.Path(t, "traces/merge/rank0.json.gz"), recording.Path(t, "traces/merge/rank1.json.gz"))
 	tl := timelineOf(t, out)
@@ -449,7 +450,7 @@ func TestMergeLabelsRanks(t *testing.T) {
 	}
 }
 
-// Equal pids of two recordings with nothing in common are two processes, unless someone says otherwise.
+// Equal pids in two recordings with nothing in common are two processes, unless the user states otherwise.
 func TestMergeEqualPids(t *testing.T) {
 	paths := ranks(t, 2, 300_000)
 	report, out := merged(t, paths...)
@@ -476,7 +477,7 @@ func TestMergeEqualPids(t *testing.T) {
 	}
 }
 
-// The same inputs give the same bytes, with any number of workers; in another order, the same offsets.
+// The same inputs yield the same bytes with any number of workers and, in another order, the same offsets.
 func TestMergeIsDeterministic(t *testing.T) {
 	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
 	cpu := recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile")
@@ -507,7 +508,7 @@ func TestMergeIsDeterministic(t *testing.T) {
 	}
 }
 
-// Inputs are named after their files, with folders as prefixes where these are equal.
+// Inputs are named after their files, with folders as prefixes if these names are equal.
 func TestInputNames(t *testing.T) {
 	got := inputNames([]string{"", "", "b", "", "", ""}, []string{"x/a/trace.json.gz", "x/b/trace.json", "c.json", "profile.cpuprofile", "api.otlp", "io.probelines.gz"})
 	if diff := cmp.Diff([]string{"a/trace", "b/trace", "b", "profile", "api", "io"}, got); diff != "" {
@@ -515,7 +516,7 @@ func TestInputNames(t *testing.T) {
 	}
 }
 
-// Lengths of time are read exactly.
+// Durations are parsed exactly.
 func TestDurationOf(t *testing.T) {
 	for text, want := range map[string]timeline.Nanos{
 		"1ms": 1_000_000, "-1.5s": -1_500_000_000, "10us": 10_000, "+2µs": 2_000, "0.000000001s": 1, "1h": 3_600_000_000_000,
@@ -531,8 +532,8 @@ func TestDurationOf(t *testing.T) {
 	}
 }
 
-// A recording that was cut into the browser and its pages, of which one has lost its clock: the flows between them tell where it belongs,
-// because nothing is received before it was sent.
+// A recording is cut into the browser and its pages, one of which has lost its clock: the flows between them reveal its
+// offset, because nothing is received before it was sent.
 func TestMergeCausality(t *testing.T) {
 	for name, width := range map[string]int64{"chrome/chrome-paired-tiny.json": 340_000, "chrome/chrome-devtools-medium.json": 50_000} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -551,8 +552,8 @@ func TestMergeCausality(t *testing.T) {
 	}
 }
 
-// cutRecording divides the events of a trace of Chrome: the browser's, and its other processes', which are later by
-// a shift. Neither part knows the wall clock.
+// cutRecording divides the events of a Chrome trace into the browser's and the other processes', which are later by a shift.
+// Neither part knows the wall clock.
 func cutRecording(t *testing.T, path string, shift int64) (browser, pages string) {
 	t.Helper()
 	var trace struct {
@@ -613,8 +614,8 @@ func cutRecording(t *testing.T, path string, shift int64) (browser, pages string
 	return browser, pages
 }
 
-// A browser and its server meet over the traceparent of Server-Timing: request, work and response are one chain, whatever the clock of the
-// server says.
+// A browser and its server are linked by the traceparent in Server-Timing: request, work and response are one chain, whatever
+// the server's clock shows.
 func TestMergeServer(t *testing.T) {
 	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
 	report, out := merged(t, "browser="+filepath.Join(dir, "shop-browser.json"), "server="+filepath.Join(dir, "shop-server.json"))
@@ -653,8 +654,8 @@ func TestMergeServer(t *testing.T) {
 	}
 }
 
-// A trace without the samples of its profiles: the CPU profile beside it has a place only because its samples of JavaScript lie where the
-// trace has calls of scripts, of one thread. Moved by a second they do not, and it is refused.
+// A trace without the samples of its profiles: the CPU profile recorded with it has a place only because its JavaScript
+// samples lie in script calls of one thread in the trace. Moved by a second they do not, and the profile is rejected.
 func TestMergeByInvocations(t *testing.T) {
 	text := recording.Read(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"))
 	text = bytes.ReplaceAll(text, []byte(`"ProfileChunk"`), []byte(`"ProfileNothing"`))
@@ -760,8 +761,8 @@ func dumpOf(t *testing.T, path string) string {
 	return c.out.String()
 }
 
-// Any two recordings of the boot on which they were made have one clock, as far as both say what the wall clock was: offset 0, and the
-// report says how far apart the two are.
+// Any two recordings from the same boot have one clock if both contain the wall clock: the offset is 0, and the report states
+// how far apart the two are.
 func TestMergeAnyTwo(t *testing.T) {
 	var anchored []string
 	for _, name := range []string{
@@ -786,7 +787,8 @@ func TestMergeAnyTwo(t *testing.T) {
 	}
 }
 
-// Two Firefox profiles of one run coincide, but for the 8 ranges in which recording was paused: processed profiles have none.
+// Two Firefox profiles of one run coincide, except for the 8 ranges in which recording was paused: processed profiles have
+// none.
 func TestMergeFirefoxPaused(t *testing.T) {
 	old, gecko := recordingNamed(t, "firefox/processed-versions/tiny-p50-g30.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
 	report, _ := merged(t, "--dry-run", old, gecko)
@@ -817,7 +819,7 @@ func TestMergeFirefoxPaused(t *testing.T) {
 	}
 }
 
-// Calls made of the samples in a trace move with it: their ends come from slices, their starts from samples.
+// Calls made from the samples in a trace move with it: their ends come from slices, their starts from samples.
 func TestMergeMovesCalls(t *testing.T) {
 	path, out := recordingNamed(t, "chrome/chrome-paired-tiny.json"), filepath.Join(t.TempDir(), "alone.pftrace")
 	c := newConsole(strings.NewReader(""), false)
@@ -839,7 +841,7 @@ func TestMergeMovesCalls(t *testing.T) {
 	}
 }
 
-// callsOf lists the calls in a trace that were made of samples, moved back by an offset.
+// callsOf lists the calls in a trace that were made from samples, moved back by an offset.
 func callsOf(t *testing.T, path string, offset timeline.Nanos) (lines []string) {
 	t.Helper()
 	err := timelineOf(t, path).Walk(context.Background(), func(it *timeline.Item) error {

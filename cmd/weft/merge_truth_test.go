@@ -15,11 +15,11 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// clocks is a recording by several recorders on one machine. Each handler of the server has noted what the monotonic clock and the wall clock
-// said, and the page its time origin.
+// clocks is a recording by several recorders on one machine. Each handler of the server recorded the monotonic clock and the
+// wall clock, and the page recorded its time origin.
 type clocks struct {
 	name, whole string
-	behind      int64 // by how much the monotonic clock is slow against the wall clock, in ns
+	behind      int64 // how slow the monotonic clock is against the wall clock, in ns
 	origin      int64 // of the page, by the wall clock, rounded to 100 µs
 }
 
@@ -28,7 +28,7 @@ var knownClocks = []clocks{
 	{"go", "go-noprofile", 1_795_467_643_954_248_817, 1_795_470_884_245_200_000},
 }
 
-// The offsets of all inputs whose truth is known are as far from it as they say, at most: alone and together, on hosts that are named or not,
+// All offsets whose true values are known are within their stated uncertainty: alone and together, on named or unnamed hosts,
 // with a server or an archive whose clock is wrong by seconds.
 func TestMergeTruth(t *testing.T) {
 	for _, c := range knownClocks {
@@ -48,7 +48,7 @@ func (c *clocks) check(t *testing.T, trace string) {
 		"ahead": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), 3_500_000_000), "behind": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), -3_500_000_000),
 		"early": laterRequests(t, filepath.Join(dir, "page.har.gz"), -3500*time.Millisecond),
 	}
-	// What is added to the times of an input to get times of the monotonic clock, and how exactly that is known.
+	// The offset from an input's times to the monotonic clock, and how exactly it is known.
 	truth := map[string]int64{
 		"server": -c.behind, "har": -c.behind, "self": c.origin - c.behind, "ahead": -c.behind - 3_500_000_000, "behind": -c.behind + 3_500_000_000,
 		"early": -c.behind + 3_500_000_000,

@@ -54,7 +54,7 @@ The exit code is 0 if all is done, 1 if files failed, 3 with --strict if data wa
 	}
 }
 
-// migrateFlags are the flags that only this command has.
+// migrateFlags returns the flags that only this command has.
 func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "out", Usage: "write the traces and the manifest to the folder `DIR`"},
@@ -77,13 +77,13 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 	}
 }
 
-// migrateConversionFlags are the flags of weft convert that a migration has as well.
+// migrateConversionFlags returns the flags that weft migrate shares with weft convert.
 func migrateConversionFlags(env *environment) []cli.Flag {
 	return pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "strict",
 		"quiet", "json", "attribute", "js-calls")
 }
 
-// filterFlag collects --include and --exclude in the order in which they are given.
+// filterFlag collects --include and --exclude in the order given.
 type filterFlag struct {
 	list    *[]migrate.Filter
 	exclude bool
@@ -146,12 +146,12 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	m.shown.begin(m)
 	config.OnProgress = m.shown.update
 	if config.DryRun && m.json {
-		config.OnDecision = func(d migrate.Decision) { _ = writeJSON(m.env.stdout, &d) } // an error comes again at the end
+		config.OnDecision = func(d migrate.Decision) { _ = writeJSON(m.env.stdout, &d) } // a write error recurs at the end
 	}
 	jobs := int64(cmp.Or(config.Jobs, runtime.GOMAXPROCS(0)))
 	limitHeap(jobs * config.Convert.Memory)
 	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the limit of the heap holds
+		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the heap limit still applies
 	}
 	s, err := migrate.Run(ctx, *config)
 	m.shown.end()
@@ -191,7 +191,7 @@ func (m *migration) config() (*migrate.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.SelfProfile.Required = false // of all files, some may be self-profiles
+	opts.SelfProfile.Required = false // only some of the files may be self-profiles
 	if opts.Compression == "" {
 		opts.Compression, _ = defaultForm("")
 	}
@@ -226,7 +226,7 @@ var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
 }
 
-// settings returns the byteFlags that are not the default.
+// settings returns the byteFlags that differ from their defaults.
 func (m *migration) settings() map[string]string {
 	defaults := map[string]string{"compress": "zstd", "packets": "compact"}
 	set := map[string]string{}
@@ -247,15 +247,16 @@ func (m *migration) settings() map[string]string {
 		}
 	}
 	if m.context.Bool("attribute") {
-		set["file-memory"] = m.context.String("file-memory") // it decides which data does not fit and is left out
+		set["file-memory"] = m.context.String("file-memory") // it determines which data does not fit and is left out
 	}
 	return set
 }
 
-// defaultOf returns the value that a flag has without being set. The cli package writes what is set into the flag itself.
+// defaultOf returns the default value of a flag from its help text, because the cli package overwrites the value in the flag
+// itself.
 func defaultOf(f *cli.StringFlag) string { return strings.Trim(f.GetDefaultText(), `"`) }
 
-// takeSettings sets flags that this run does not set as the latest run had them.
+// takeSettings sets flags that this run does not set to their values in the latest run.
 func (m *migration) takeSettings() error {
 	_, settings, err := migrate.Settings(m.context.String("out"))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// migrationProgress shows how far a migration is: as a line on a terminal, otherwise as a line a minute for logs.
+// migrationProgress shows the progress of a migration: as a status line on a terminal, otherwise as one log line per minute.
 type migrationProgress struct {
 	*migration
 	mu       sync.Mutex
 	terminal bool
-	logged   bool      // a line a minute
-	last     time.Time // of these
+	logged   bool      // write one line per minute
+	last     time.Time // time of the latest log line
 	shown    bool
 }
 
@@ -32,7 +32,7 @@ func (p *migrationProgress) begin(m *migration) {
 	p.logged, p.last = !m.context.Bool("quiet"), time.Now()
 }
 
-// update shows a state.
+// update shows the current progress.
 func (p *migrationProgress) update(state migrate.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *migrationProgress) update(state migrate.Progress) {
 	}
 }
 
-// print calls fn, which may write to the terminal.
+// print clears the status line and calls fn, which may write to the terminal.
 func (p *migrationProgress) print(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func runLine(r *migrate.RunTotals) string {
 	return line
 }
 
-// print writes the summary: as JSON to standard output, otherwise for people.
+// print writes the summary, as JSON to standard output or as text to w.
 func (m *migration) print(s *migrate.Summary, w io.Writer) error {
 	if m.json {
 		return writeJSON(m.env.stdout, s)
@@ -237,7 +237,7 @@ func writeProblemTotals(b *strings.Builder, s *migrate.Summary) {
 	}
 }
 
-// maxProblemKinds keeps the summary on a screen.
+// maxProblemKinds keeps the summary short enough for one screen.
 const maxProblemKinds = 10
 
 func writeKinds(b *strings.Builder, s *migrate.Summary) {
@@ -256,7 +256,7 @@ func writeKinds(b *strings.Builder, s *migrate.Summary) {
 	}
 }
 
-// writeLook lists the files that need a look.
+// writeLook lists the files that need attention.
 func writeLook(b *strings.Builder, s *migrate.Summary) {
 	if len(s.Look) == 0 {
 		return
@@ -272,7 +272,7 @@ func writeLook(b *strings.Builder, s *migrate.Summary) {
 	}
 }
 
-// writeNext prints the next commands.
+// writeNext suggests the next commands.
 func (m *migration) writeNext(b *strings.Builder, s *migrate.Summary) {
 	out := shellWord(printable(m.context.String("out")))
 	if s.OlderVersions > 0 {

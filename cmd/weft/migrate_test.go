@@ -30,8 +30,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// migrateCorpus makes n small traces in folders, some packed, and other files. One in fifty is damaged. The times are old, so
-// that none is young.
+// migrateCorpus writes n small traces into folders, some compressed, and other files. One in fifty is damaged. The times are
+// old, so that no file counts as recent.
 func migrateCorpus(t *testing.T, dir string, n int) {
 	t.Helper()
 	old := time.Unix(1_700_000_000, 123_456_789)
@@ -64,7 +64,7 @@ func migrateCorpus(t *testing.T, dir string, n int) {
 	}
 }
 
-// corpusSize is how many files a test of migrations has.
+// corpusSize returns how many files a migration test uses.
 func corpusSize() int {
 	if recording.All() {
 		return 2000
@@ -72,7 +72,7 @@ func corpusSize() int {
 	return 150
 }
 
-// rounds is how often a test that ends processes does so.
+// rounds returns how often a test that ends processes does so.
 func rounds() int {
 	if recording.All() {
 		return 10
@@ -80,7 +80,7 @@ func rounds() int {
 	return 3
 }
 
-// weftProcess returns a call of weft as a process of its own.
+// weftProcess returns a command that runs weft as a separate process.
 func weftProcess(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
@@ -93,7 +93,7 @@ func weftProcess(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// weftExits runs weft as a process and checks its exit code. It returns what was printed.
+// weftExits runs weft as a process, checks its exit code, and returns its output.
 func weftExits(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	out, err := weftProcess(t, args...).CombinedOutput()
@@ -114,7 +114,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return files // of a run that ended early
+		return files // after a run that ended early
 	}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -190,7 +190,7 @@ func readManifest(t *testing.T, path string) (lines []manifestLine) {
 	return lines
 }
 
-// readJournal reads the journal of the run before; a run that ended early has none.
+// readJournal reads the journal of the previous run; a run that ended early has none.
 func readJournal(t *testing.T, out string) []manifestLine {
 	t.Helper()
 	name := filepath.Join(out, ".weft-migrate", "journal-all.jsonl")
@@ -214,8 +214,8 @@ func noneWithoutRecord(t *testing.T, out string) {
 	}
 }
 
-// stopAfter starts a migration and signals it once it has added some records to its journal. It reports whether that was before the
-// migration ended by itself, and how the process ended.
+// stopAfter starts a migration and signals it once it has added some records to its journal. It returns whether that was
+// before the migration ended by itself, and how the process ended.
 func stopAfter(t *testing.T, cmd *exec.Cmd, out string, records int, signal os.Signal) (stopped bool, err error) {
 	t.Helper()
 	count := func() int {
@@ -240,7 +240,7 @@ func stopAfter(t *testing.T, cmd *exec.Cmd, out string, records int, signal os.S
 	}
 }
 
-// A migration that is killed at any moment goes on with the next run, and ends with the bytes of one that was not.
+// A migration that is killed at any moment continues with the next run, and ends with the same bytes as an undisturbed one.
 func TestMigrateKilled(t *testing.T) {
 	dir := t.TempDir()
 	in, want, out := filepath.Join(dir, "in"), filepath.Join(dir, "want"), filepath.Join(dir, "out")
@@ -282,14 +282,14 @@ func TestMigrateInterrupted(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		stopped, err := stopAfter(t, cmd, out, corpusSize()/8, os.Interrupt)
 		if !stopped {
-			break // it was through before
+			break // it had finished before
 		}
 		exit := (*exec.ExitError)(nil)
 		if !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
 		if exit.ExitCode() == exitFailed {
-			break // through, with the damaged ones
+			break // finished, including the damaged files
 		}
 		if exit.ExitCode() != exitInterrupted {
 			t.Fatalf("exit code %d\n%s", exit.ExitCode(), stderr.String())
@@ -316,7 +316,8 @@ func TestMigrateInterrupted(t *testing.T) {
 	weftExits(t, exitFailed, "migrate", "-q", "--out", out, in)
 }
 
-// The same command twice does nothing the second time and says so; a new time alone converts nothing, a changed byte one file.
+// The same command does nothing the second time and says so; a new time alone converts nothing, and a changed byte converts
+// one file.
 func TestMigrateAgain(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -380,7 +381,7 @@ func TestMigrateAgain(t *testing.T) {
 	}
 }
 
-// The tree and the manifest do not depend on how many work on them.
+// The tree and the manifest do not depend on the number of jobs and shards.
 func TestMigrateJobsAndShards(t *testing.T) {
 	recording.NeedAll(t, "migrates one archive in many ways")
 	dir := t.TempDir()
@@ -407,7 +408,7 @@ func TestMigrateJobsAndShards(t *testing.T) {
 	shards.Wait()
 	weftExits(t, exitFailed, "migrate", "-q", "--out", out, "--finish")
 	sameTree(t, tree(t, out), want)
-	// Another number of shards, and none, find everything done.
+	// Runs with another number of shards, or none, find everything done.
 	for _, args := range [][]string{{"--shard", "1/3"}, nil} {
 		if text := weftExits(t, exitFailed, append([]string{"migrate", "--out", out, in}, args...)...); !strings.Contains(text, "nothing to do") {
 			t.Errorf("%q: the run says\n%s", args, text)
@@ -416,7 +417,7 @@ func TestMigrateJobsAndShards(t *testing.T) {
 	sameTree(t, tree(t, out), want)
 }
 
-// archiveOf packs a folder into an archive whose kind is its ending.
+// archiveOf packs a folder into an archive; the file extension determines its kind.
 func archiveOf(t *testing.T, dir, archive string) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -471,7 +472,7 @@ func archiveOf(t *testing.T, dir, archive string) {
 	}
 }
 
-// Members of archives give the bytes that their files give.
+// Members of archives yield the same bytes as the files themselves.
 func TestMigrateArchives(t *testing.T) {
 	dir := t.TempDir()
 	in, archives, plain, out := filepath.Join(dir, "in"), filepath.Join(dir, "archives"), filepath.Join(dir, "plain"), filepath.Join(dir, "out")
@@ -515,7 +516,7 @@ func TestMigrateArchives(t *testing.T) {
 	if text := weftExits(t, exitFailed, "migrate", "--out", out, archives); !strings.Contains(text, "nothing to do") {
 		t.Errorf("the second run says\n%s", text)
 	}
-	// A member whose output is gone is converted again, and nothing else.
+	// Only a member whose output is gone is converted again.
 	if err := os.Remove(filepath.Join(out, "a.tar.gz", "01", "trace1.json.pftrace")); err != nil {
 		t.Fatal(err)
 	}
@@ -525,7 +526,7 @@ func TestMigrateArchives(t *testing.T) {
 	sameTree(t, tree(t, out), before)
 }
 
-// Of a list each name is done once, and one that is missing fails.
+// Each name in a list is processed once, and a missing one fails.
 func TestMigrateList(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
@@ -574,7 +575,7 @@ func TestMigrateList(t *testing.T) {
 	}
 }
 
-// A disk that gets full stops the run with a whole journal. With more room the next run ends as if nothing had happened.
+// A disk that fills up stops the run with an intact journal. With more room the next run ends as if nothing had happened.
 func TestMigrateFullDisk(t *testing.T) {
 	recording.NeedAll(t, "needs Linux and root")
 	dir := t.TempDir()
@@ -619,7 +620,7 @@ func TestMigrateFullDisk(t *testing.T) {
 	}
 }
 
-// The summary and the manifest say what the reports of weft convert say, file by file and in sum.
+// The summary and the manifest agree with the reports of weft convert, file by file and in total.
 func TestMigrateSums(t *testing.T) {
 	recording.NeedAll(t, "migrates and converts all recordings")
 	dir := t.TempDir()
@@ -701,8 +702,7 @@ func TestMigrateSums(t *testing.T) {
 	}
 }
 
-// The commands of the Dockerfile are those that CI runs, with the Go that go.mod asks for, and the image runs as a user without
-// rights.
+// The Dockerfile runs the same commands as CI, with the Go version in go.mod, and the image runs as an unprivileged user.
 func TestDockerfile(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", name))

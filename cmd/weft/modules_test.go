@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Beam is in a module of its own: weft gets none of what it needs. Neither go.mod nor the sums of what is downloaded name it.
+// Beam is in a module of its own: weft does not get its dependencies. Neither go.mod nor go.sum names it.
 func TestBeamStaysOutside(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", name))

@@ -15,7 +15,7 @@ import (
 // selectionTitle is the title under which the help lists selectionFlags.
 const selectionTitle = "Flags that select a part of the trace"
 
-// selectionFlags select the part of a trace that a command is about. They mean the same in every command that has them.
+// selectionFlags returns the flags that select part of a trace. They mean the same in every command that has them.
 func selectionFlags() []cli.Flag {
 	return titled(selectionTitle, []cli.Flag{
 		&cli.StringSliceFlag{Name: "process", Usage: "only what happens in `PROCESS`: an id, a name, or a glob such as 'Render*'. May be repeated, as --thread, --name, --category and --context"},
@@ -35,7 +35,7 @@ func toFlag() cli.Flag {
 	return &cli.StringFlag{Name: "to", Usage: "only until before `TIME`", DefaultText: "the end"}
 }
 
-// readSelection reads selectionFlags. Its errors are of the command line.
+// readSelection reads selectionFlags. Its errors are usage errors.
 func readSelection(c *cli.Context) (*selection.Filter, error) {
 	for _, name := range []string{"from", "to"} {
 		switch text := c.String(name); {
@@ -64,7 +64,7 @@ func selectIn(ctx context.Context, name string, filter *selection.Filter, tl *ti
 	return s, nil
 }
 
-// limitFlag is --limit of commands that print lines.
+// limitFlag returns the --limit flag of commands that print lines.
 func limitFlag() cli.Flag {
 	return &cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all"}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Names in lines for people have at most maxName characters of the terminal; where there is little room, at least minTextWidth.
+// Names in text output are cut to maxName columns or, where there is little room, to no less than minTextWidth.
 const (
 	maxName      = report.MaxName
 	minTextWidth = 16
 )
 
-// rounded returns how many units a length of time is.
+// rounded returns a duration in units, rounded to the nearest.
 func rounded(t timeline.Nanos, unit int64) int64 {
 	n := int64(t) / unit
 	if int64(t)%unit >= unit/2 {
@@ -23,7 +23,7 @@ func rounded(t timeline.Nanos, unit int64) int64 {
 	return n
 }
 
-// milliText writes milliseconds with one decimal, three where that would be nothing.
+// milliText formats a duration in milliseconds with one decimal, or three below 10 ms.
 func milliText(t timeline.Nanos) string {
 	if t < 10*1000*1000 {
 		return fmt.Sprintf("%.3f ms", float64(t)/1e6)
@@ -32,7 +32,7 @@ func milliText(t timeline.Nanos) string {
 	return fmt.Sprintf("%s.%d ms", table.Thousands(tenths/10), tenths%10)
 }
 
-// lengthText writes a length of time with a unit that suits it.
+// lengthText formats a duration in a suitable unit.
 func lengthText(t timeline.Nanos) string {
 	switch {
 	case t >= 100*1000*1000*1000:

@@ -34,7 +34,7 @@ func TestThousands(t *testing.T) {
 	}
 }
 
-// Times of columns are what --from and --to read.
+// --from and --to accept the times printed in columns.
 func TestMomentText(t *testing.T) {
 	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1: "0.000001ms", 1210997123: "1,210.997123ms", 3600 * 1e9: "3,600,000.000ms"} {
 		if got := table.MomentText(at); got != want {

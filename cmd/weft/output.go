@@ -15,26 +15,27 @@ import (
 // outputBuffer is small, because bundles of packets bypass it.
 const outputBuffer = 32 << 10
 
-// An output is a file that appears at its place only when it is complete: it is written under another name beside its
-// place and renamed by Commit. Until then an existing file at that place is untouched.
+// An output is a file that appears at its path only once it is complete: it is written under a temporary name in the same
+// folder and renamed by Commit. Until then an existing file at that path is untouched.
 type output struct {
 	*bufio.Writer
 	env   *environment
-	path  string   // where it will be; "" for standard output
+	path  string   // final path; "" for standard output
 	file  *os.File // nil for standard output
-	temp  string   // its name until Commit; "" if it is written in place
+	temp  string   // the temporary name until Commit; "" if written in place
 	force bool
 
-	finished bool // everything is written, and the file is closed
+	finished bool // everything has been written, and the file is closed
 }
 
-// existsError refuses to replace a file.
+// existsError returns the error for an existing file.
 func existsError(path string) error {
 	return fmt.Errorf("%s already exists; --force replaces it", path)
 }
 
-// createOutput opens path for writing; "-" is standard output. It replaces an existing file only with force, and never one that the run reads.
-// Anything but a regular file, such as a device or a named pipe, is written in place. Errors start with the path.
+// createOutput opens path for writing; "-" is standard output. It replaces an existing file only with force, and never an
+// input of the run. Anything but a regular file, such as a device or a named pipe, is written in place. Errors start with the
+// path.
 func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
 	if err := env.files.take(path); err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 			o.temp = o.file.Name()
 		}
 		if err == nil && statErr == nil {
-			// As the file to be replaced has them, whatever the umask. Some file systems have none.
+			// Keep the permissions of the replaced file, whatever the umask. The call fails on file systems without
+			// permissions.
 			_ = o.file.Chmod(permissions)
 		}
 	}
@@ -89,17 +91,17 @@ func (f steppedFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// exists reports whether there is a file or folder, or may be one.
+// exists reports whether a file or folder exists, or may exist.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// maxTempBase bounds how much of a name goes into the temporary file's, which must not be too long either.
+// maxTempBase bounds how much of a name goes into the temporary file's name, which must not become too long.
 const maxTempBase = 200
 
-// createBeside makes a new file in the folder of path. It does not use os.CreateTemp, which makes
-// files that only their owner can read.
+// createBeside creates a new file in the folder of path. It does not use os.CreateTemp, which creates files that only their
+// owner can read.
 func createBeside(path string, permissions fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	base = strings.ToValidUTF8(base[:min(len(base), maxTempBase)], "")
@@ -113,7 +115,7 @@ func createBeside(path string, permissions fs.FileMode) (*os.File, error) {
 	return nil, errors.New("no free name for a temporary file")
 }
 
-// Commit writes what is buffered and gives the file its name.
+// Commit flushes the buffer and renames the file to its final name.
 func (o *output) Commit() error {
 	if err := o.commit(); err != nil {
 		o.Abort()
@@ -123,7 +125,7 @@ func (o *output) Commit() error {
 	return nil
 }
 
-// Finish writes what is buffered and closes the file, which gets its name from Commit.
+// Finish flushes the buffer and closes the file; Commit then renames it.
 func (o *output) Finish() error {
 	if err := o.finish(); err != nil {
 		o.Abort()
@@ -167,7 +169,7 @@ func (o *output) commit() error {
 	return err
 }
 
-// Failed returns the error of writing to the place of the output, nil if there was none.
+// Failed returns the first error from writing to the output; nil if there was none.
 func (o *output) Failed() error {
 	if _, err := o.Write(nil); err != nil { // a bufio.Writer remembers its first error
 		return fmt.Errorf("%s: %w", outputName(o.path), withoutPath(err))
@@ -187,7 +189,7 @@ func (o *output) Abort() {
 	o.file, o.temp = nil, ""
 }
 
-// outputName is the name of an output in messages.
+// outputName returns an output's name for messages.
 func outputName(path string) string {
 	if path == "" || path == "-" {
 		return "standard output"
@@ -195,15 +197,15 @@ func outputName(path string) string {
 	return path
 }
 
-// maxLinks is the number of links that are followed to a file that is not there yet.
+// maxLinks is the maximum number of links followed to a file that does not exist yet.
 const maxLinks = 40
 
-// followLinks returns the file that path names, through links, whether it exists or not. What is not a file in a folder,
-// such as /dev/stdout, keeps its name.
+// followLinks returns the file that path refers to through links, whether it exists or not. A path that cannot be resolved to
+// a file in a folder, such as /dev/stdout, is returned unchanged.
 func followLinks(path string) string {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&fs.ModeSymlink == 0 || errors.Is(err, fs.ErrNotExist) {
-		return path // which is how it nearly always is
+		return path // the usual case
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
@@ -225,10 +227,10 @@ func followLinks(path string) string {
 	return path
 }
 
-// folders are the true names of folders, by the names under which they were found.
+// folders caches the true names of folders by the names under which they were found.
 type folders map[string]string
 
-// placeKey returns a key that is the same for all names of one output.
+// placeKey returns a key that is the same for all paths to the same output.
 func (f folders) placeKey(path string) string {
 	if path == "-" {
 		return path
@@ -241,7 +243,7 @@ func (f folders) placeKey(path string) string {
 	return filepath.Join(f[dir], filepath.Base(path))
 }
 
-// trueFolder returns the name of a folder without links, and absolute.
+// trueFolder returns the absolute path of a folder with links resolved.
 func trueFolder(dir string) string {
 	if target, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = target

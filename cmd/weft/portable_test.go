@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// On every system and machine weft writes the same bytes: also where an int has 32 bits, and in WebAssembly. The first
-// call holds all in memory, the second one sorts on disk.
+// weft writes the same bytes on every system and machine, including those with 32-bit ints, and in WebAssembly. The first
+// call keeps everything in memory, the second one sorts on disk.
 func TestSameBytesEverywhere(t *testing.T) {
 	recording.NeedAll(t, "weft is built three times")
 	traces, err := filepath.Abs("../../testdata/traces")
@@ -28,7 +28,7 @@ func TestSameBytesEverywhere(t *testing.T) {
 		filepath.Join(traces, "firefox", "processed", "ff-processed-tiny.json.gz"),
 		filepath.Join(traces, "cpuprofile", "cdp-page-small.cpuprofile.gz"),
 	}
-	// Names that are too long for a table are known by a hash, which may be a negative int.
+	// Names that are too long for a table are identified by a hash, which may be a negative int.
 	long := filepath.Join(t.TempDir(), "long.json")
 	var events strings.Builder
 	for i := range 8 {
@@ -38,7 +38,7 @@ func TestSameBytesEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs = append(inputs, long)
-	many := filepath.Join(t.TempDir(), "many.json") // more than fit the memory
+	many := filepath.Join(t.TempDir(), "many.json") // more than fit into memory
 	if err := os.WriteFile(many, []byte("["+strings.Repeat(`{"ph":"i","pid":1,"tid":1,"ts":1,"name":"a"},`, 300_000)+"]"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSameBytesEverywhere(t *testing.T) {
 	}
 }
 
-// convertedBy converts inputs with a program, or in this process without one, and returns the outputs by their names.
+// convertedBy converts inputs with a program or, without one, in this process, and returns the outputs by name.
 func convertedBy(t *testing.T, command, flags, inputs []string) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -98,7 +98,7 @@ func convertedBy(t *testing.T, command, flags, inputs []string) map[string][]byt
 	return outputs
 }
 
-// testEnvironment is one without input, which writes to w whatever is printed.
+// testEnvironment returns an environment without input, whose output goes to w.
 func testEnvironment(w *bytes.Buffer) *environment {
 	return &environment{
 		stdin: strings.NewReader(""), stdout: w, stderr: w,

@@ -44,12 +44,12 @@ docs/probes.md is a tutorial, from a C program to the trace and its reports.`,
 	}
 }
 
-// tracerFlag chooses a tracer. Without a default it means all of them.
+// tracerFlag selects a tracer. Without a default, all tracers are meant.
 func tracerFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "tracer", Value: value, Usage: "`TRACER` that runs the scripts: bpftrace or dtrace"}
 }
 
-// tracerOf reads the flag of tracerFlag: "" if it is not given and has no default.
+// tracerOf reads the flag from tracerFlag: "" if it is not set and has no default.
 func tracerOf(c *cli.Context) (tracer.Tracer, error) {
 	name := c.String("tracer")
 	if name == "" && !c.IsSet("tracer") {
@@ -87,7 +87,7 @@ arguments. The head of each script names the tracer versions it was run with:
 	}
 }
 
-// listProbes lists what weft can record with a tracer; "": with any.
+// listProbes lists the scripts and probes that weft can record with a tracer; "": with any.
 func listProbes(w io.Writer, only tracer.Tracer) error {
 	scripts, err := tracer.Scripts()
 	if err != nil {
@@ -119,7 +119,7 @@ Next:
 	return err
 }
 
-// listScripts writes the scripts of a tracer, one a line.
+// listScripts writes the scripts of a tracer, one per line.
 func listScripts(b *strings.Builder, scripts []tracer.Script, tr tracer.Tracer) {
 	for i := range scripts {
 		s := &scripts[i]
@@ -140,10 +140,10 @@ func listScripts(b *strings.Builder, scripts []tracer.Script, tr tracer.Tracer) 
 	}
 }
 
-// listProviders writes the probes that scripts declare, by provider, with their arguments.
+// listProviders writes the probes that scripts declare and their arguments, by provider.
 func listProviders(b *strings.Builder, scripts []tracer.Script, only tracer.Tracer) {
 	var providers []string
-	probes := map[string][]string{} // of a provider, as printed
+	probes := map[string][]string{} // by provider, as printed
 	seen := map[string]bool{}
 	for i := range scripts {
 		s := &scripts[i]
@@ -155,7 +155,7 @@ func listProviders(b *strings.Builder, scripts []tracer.Script, only tracer.Trac
 			base := pairSuffix.ReplaceAllString(name, "")
 			key := provider + ":" + base
 			if base != name {
-				key += "-" // a pair beside a probe that has the name of the pair
+				key += "-" // keeps a pair apart from a probe with the pair's name
 			}
 			if seen[key] {
 				continue
@@ -182,10 +182,10 @@ func listProviders(b *strings.Builder, scripts []tracer.Script, only tracer.Trac
 	}
 }
 
-// pairSuffix matches the suffix in which the names of a pair of probes differ.
+// pairSuffix matches the suffix by which the names of a pair of probes differ.
 var pairSuffix = regexp.MustCompile(`-(start|end|done|begin|entry|return)$`)
 
-// argumentNames returns only the names of the arguments in a declaration.
+// argumentNames returns the names of the arguments in a declaration.
 func argumentNames(declared string) string {
 	var names []string
 	for _, argument := range strings.Fields(declared) {
@@ -239,7 +239,7 @@ Examples:
 	}
 }
 
-// listScriptsOf writes the scripts of one tracer or, if it is empty, of all.
+// listScriptsOf writes the scripts of one tracer or, if only is empty, of all.
 func listScriptsOf(w io.Writer, only tracer.Tracer) error {
 	scripts, err := tracer.Scripts()
 	if err != nil {
@@ -258,7 +258,7 @@ func listScriptsOf(w io.Writer, only tracer.Tracer) error {
 	return err
 }
 
-// findScript returns a shipped script.
+// findScript returns one of the scripts that weft ships.
 func findScript(tr tracer.Tracer, name string) (*tracer.Script, error) {
 	script, err := tracer.FindScript(tr, name)
 	if errors.Is(err, tracer.ErrUnknown) {
@@ -270,7 +270,7 @@ func findScript(tr tracer.Tracer, name string) (*tracer.Script, error) {
 	return script, nil
 }
 
-// unknownScript is the error for a script that no tracer, or only another one, has; it suggests a similar name.
+// unknownScript returns the message for a script that no tracer, or only another one, has; it suggests a similar name.
 func unknownScript(tr tracer.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
 	if tr != "" {

@@ -7,17 +7,17 @@ import (
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
-// scriptReport is what --json prints of a script.
+// scriptReport is the JSON form of a script.
 type scriptReport struct {
-	Script  string        `json:"script"` // the name of its file
+	Script  string              `json:"script"` // the name of its file
 	Tracer  tracer.Tracer `json:"tracer"`
-	About   string        `json:"about"`
-	Default bool          `json:"default"` // weft probes record runs it if no other is named
-	Records bool          `json:"records"` // it prints probe lines; others print tables of their own
-	Run     string        `json:"run"`     // with which tracer it was run, or why it was not
-	Usage   string        `json:"usage"`   // how to run it without weft
-	Probes  []scriptProbe `json:"probes"`
-	Text    string        `json:"text,omitempty"` // of the requested script
+	About   string              `json:"about"`
+	Default bool                `json:"default"` // weft probes record runs it by default
+	Records bool                `json:"records"` // it prints probe lines; other scripts print tables
+	Run     string              `json:"run"`     // the tracer it was run with, or why it was not run
+	Usage   string              `json:"usage"`   // how to run it without weft
+	Probes  []scriptProbe       `json:"probes"`
+	Text    string              `json:"text,omitempty"` // of the requested script
 }
 
 // scriptProbe is a probe that a script records.
@@ -49,7 +49,7 @@ func newScriptReport(s *tracer.Script) *scriptReport {
 	return r
 }
 
-// writeScriptsJSON writes a line for each script of a tracer or, if that is empty, of all.
+// writeScriptsJSON writes a line for each script of a tracer or, if only is empty, of all tracers.
 func writeScriptsJSON(w io.Writer, only tracer.Tracer) error {
 	scripts, err := tracer.Scripts()
 	if err != nil {

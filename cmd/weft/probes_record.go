@@ -64,14 +64,14 @@ type recordJob struct {
 	env    *environment
 	tracer tracer.Options
 	output string
-	lines  string // where the tracer's own output goes as well; "" if nowhere
+	lines  string // where a copy of the tracer's output goes; "": nowhere
 	opts   convert.Options
 	force  bool
 	strict strictness
 	quiet  bool
 }
 
-// grace is how long a tracer may take to end after Ctrl-C. To detach from many probes takes bpftrace seconds.
+// grace is how long a tracer may take to end after Ctrl-C. Detaching from many probes takes bpftrace seconds.
 const grace = 30 * time.Second
 
 func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
@@ -93,7 +93,7 @@ func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
 	return job, job.chooseTraced(c)
 }
 
-// chooseOutput checks the flags about the place of the trace.
+// chooseOutput checks the output flags and chooses the form of the trace.
 func (j *recordJob) chooseOutput(c *cli.Context) error {
 	switch {
 	case c.NArg() > 0:
@@ -191,7 +191,7 @@ func (j *recordJob) findCommand() error {
 	return nil
 }
 
-// findProcess checks that the process exists, and finds its program if that is needed.
+// findProcess checks that the process exists, and finds its program if the script needs it.
 func (j *recordJob) findProcess() error {
 	if process, err := os.FindProcess(j.tracer.PID); err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
 		return fmt.Errorf("-p: there is no process %d", j.tracer.PID)
@@ -210,7 +210,7 @@ func (j *recordJob) findProcess() error {
 	return nil
 }
 
-// run records and converts.
+// run records and writes the trace.
 func (j *recordJob) run(ctx context.Context) error {
 	var err error
 	if j.tracer.Program, err = tracer.Find(j.tracer.Script.Tracer); err != nil {
@@ -242,7 +242,7 @@ func (j *recordJob) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if lines != nil { // even if no trace can be made of them
+	if lines != nil { // even if they cannot be converted to a trace
 		if err := lines.Commit(); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (j *recordJob) run(ctx context.Context) error {
 	return j.finish(report, end)
 }
 
-// record runs the tracer and converts its output. If there is no trace it prints why and returns no report.
+// record runs the tracer and converts its output. If that yields no trace, it prints why and returns no report.
 func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Report, *tracer.End, error) {
 	j.connect()
 	recording, err := tracer.Start(&j.tracer)
@@ -265,7 +265,7 @@ func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Re
 	}
 	stop := context.AfterFunc(ctx, recording.Interrupt)
 	defer stop()
-	// Ctrl-C ends the recording, not the conversion of what it has delivered; a second one ends everything.
+	// Ctrl-C ends the recording, but not the conversion of its output; a second Ctrl-C ends everything.
 	unfinished, release := afterSecondSignal(ctx)
 	defer release()
 	defer context.AfterFunc(unfinished, recording.Kill)()
@@ -289,7 +289,7 @@ func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Re
 		}
 	}
 	if err := j.failure(end, convertErr); err != nil {
-		printError(j.env, err) // an interrupted run would not print it
+		printError(j.env, err) // run would not print it after an interrupt
 		return nil, end, nil
 	}
 	return report, end, nil
@@ -322,7 +322,7 @@ func (j *recordJob) leaveOutMissing() error {
 	return nil
 }
 
-// writeScript writes the script to a file, for the tracer, and returns what removes it.
+// writeScript writes the script to a file for the tracer, and returns a function that removes the file.
 func (j *recordJob) writeScript() (remove func(), err error) {
 	f, err := os.CreateTemp(j.opts.TempDir, "weft-*-"+j.tracer.Script.File())
 	if err != nil {
@@ -340,8 +340,8 @@ func (j *recordJob) writeScript() (remove func(), err error) {
 	return func() { os.Remove(f.Name()) }, nil
 }
 
-// connect gives the traced command its input and output. It must not read from a terminal: the tracer is not a foreground
-// process there. Nor may its output get into the trace.
+// connect connects the traced command to its input and output. The command must not read from a terminal, because the tracer
+// is not a foreground process there. Nor may its output end up in the trace.
 func (j *recordJob) connect() {
 	if f, ok := j.env.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice == 0 {
@@ -361,7 +361,7 @@ func (j *recordJob) say(format string, args ...any) {
 	}
 }
 
-// failure returns why the trace is missing, or nil if it was written.
+// failure returns an error if there is no trace.
 func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 	name := j.tracer.Script.Tracer
 	switch {
@@ -377,7 +377,7 @@ func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 	return fmt.Errorf("%s printed nothing, not even the first line of %s", name, j.tracer.Script.File())
 }
 
-// failed is the error for a tracer that failed, with advice.
+// failed returns the error for a tracer that failed, with advice.
 func (j *recordJob) failed(end *tracer.End, result string) error {
 	message := fmt.Sprintf("%s failed (%v); %s", j.tracer.Script.Tracer, end.Err, result)
 	if advice := tracerAdvice(j.tracer.Script.Tracer, end.StderrLines); advice != "" {
@@ -386,7 +386,7 @@ func (j *recordJob) failed(end *tracer.End, result string) error {
 	return errors.New(message)
 }
 
-// finish reports on a trace that is complete as far as the tracer went.
+// finish reports on a finished trace, which may be incomplete if the tracer failed.
 func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 	if !j.quiet {
 		if err := j.writeReport(report); err != nil {
@@ -405,7 +405,7 @@ func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 	return j.strict.judge(j.env, lossesOf(report), "")
 }
 
-// writeReport summarizes the recording, lost data, and the next command.
+// writeReport prints a summary of the recording, lost data, and the next command.
 func (j *recordJob) writeReport(report *convert.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s\n", printable(outputName(j.output)), summary(report), formatSize(report.BytesOut))

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// profileFlags control the conversion of CPU profiles.
+// profileFlags returns the flags that control the conversion of CPU profiles.
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "js-calls", Value: "refined", Usage: "make calls from JavaScript samples as `KIND`: refined, devtools or off"},
@@ -14,12 +14,12 @@ func profileFlags() []cli.Flag {
 	}
 }
 
-// callDetailsFlag keeps all details of calls in the output.
+// callDetailsFlag returns the flag that keeps all details of calls in the output.
 func callDetailsFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "details", Usage: "keep ids of nodes, scripts, profiles and samples in the arguments of calls made from V8's samples", DisableDefaultText: true}
 }
 
-// setProfiles reads profileFlags and callDetailsFlag. Commands that lack them get their defaults.
+// setProfiles reads profileFlags and callDetailsFlag. Flags that a command lacks have their defaults.
 func setProfiles(c *cli.Context, opts *convert.Options) error {
 	opts.JSCalls = convert.JSCalls(c.String("js-calls"))
 	if err := opts.Validate(); err != nil {

@@ -18,27 +18,28 @@ const (
 type progress struct {
 	w       io.Writer
 	name    string
-	files   int   // number of inputs, 0 if there is one with a name
-	size    int64 // of all inputs; -1 if unknown
+	files   int   // number of inputs; 0 for a single input, which is shown by name
+	size    int64 // total size of all inputs; -1 if unknown
 	width   func(io.Writer) int
 	start   time.Time
 	read    atomic.Int64
 	written atomic.Int64
-	done    atomic.Int64 // of files
+	done    atomic.Int64 // number of finished files
 
-	terminal sync.Mutex // locked during writes to it
+	terminal sync.Mutex // locked while writing to the terminal
 	stop     chan struct{}
 	stopped  chan struct{}
 }
 
-// startProgress starts to show the progress of reading an input if w is a terminal and show is set. Otherwise it only counts.
+// startProgress shows the progress of reading an input if standard error is a terminal and show is set. Otherwise it only
+// counts.
 func startProgress(env *environment, name string, size int64, show bool) *progress {
 	p := &progress{w: env.stderr, name: printable(name), size: size, width: env.width, start: time.Now()}
 	p.begin(env, show)
 	return p
 }
 
-// startFilesProgress is startProgress for several inputs, of which size is the sum.
+// startFilesProgress is startProgress for several inputs with the given total size.
 func startFilesProgress(env *environment, files int, size int64, show bool) *progress {
 	p := &progress{w: env.stderr, files: files, size: size, width: env.width, start: time.Now()}
 	p.begin(env, show)
@@ -72,8 +73,8 @@ func (p *progress) loop() {
 // minShownName is the shortest form of a name on a narrow terminal.
 const minShownName = 8
 
-// line is the text shown after a time. On a terminal of a known width the beginning of a long name gives way: a line
-// that wraps could not be erased.
+// line returns the text to show after the elapsed time. On a terminal of known width it cuts the start of a long name,
+// because a line that wraps could not be erased.
 func (p *progress) line(elapsed time.Duration, width int) string {
 	name, state := []rune(p.name), []rune(p.state(elapsed))
 	if p.files > 0 {
@@ -110,7 +111,7 @@ func (p *progress) state(elapsed time.Duration) string {
 // fileDone counts a finished input.
 func (p *progress) fileDone() { p.done.Add(1) }
 
-// print calls fn, which may write to the terminal. The line makes room for that.
+// print clears the progress line and calls fn, which may write to the terminal.
 func (p *progress) print(fn func()) {
 	p.terminal.Lock()
 	defer p.terminal.Unlock()
@@ -120,7 +121,7 @@ func (p *progress) print(fn func()) {
 	fn()
 }
 
-// Stop removes the line.
+// Stop ends the display and clears the line.
 func (p *progress) Stop() {
 	if p.stop == nil {
 		return

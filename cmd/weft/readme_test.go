@@ -48,11 +48,11 @@ func readmeCommands(t *testing.T, page string) (commands []readmeCommand) {
 
 var update = flag.Bool("update", false, "write the output of the commands into the pages")
 
-// varies matches what changes from run to run, or with every byte of the output: times, sizes, numbers of packets.
+// varies matches text that changes from run to run, or with every byte of the output: times, sizes, numbers of packets.
 var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s|→ [0-9.]+ [KMG]?i?B(, in [0-9.]+m?s)?|[0-9,]+ packets`)
 
-// The README's commands work as shown, in their order. The output that it shows is what the command prints, or its
-// first lines. The traces that they make are valid.
+// The README's commands work as shown, in order. Each prints the output that the README shows, or starts with it. The traces
+// that they write are valid.
 func TestReadme(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -72,7 +72,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The commands of the pages about attribution, reports, several inputs and the command line, and of the tour, print what they show.
+// The commands on the pages about attribution, reports, several inputs and the command line, and in the tour, print what the
+// pages show.
 func TestPages(t *testing.T) {
 	t.Run("attribution", func(t *testing.T) { checkPage(t, "attribution.md") })
 	t.Run("reports", func(t *testing.T) { checkPage(t, "reports.md") })
@@ -135,7 +136,7 @@ func checkCommands(t *testing.T, root, page string, commands []readmeCommand) {
 	}
 }
 
-// replaceInReadme writes the output that a command has now.
+// replaceInReadme replaces the output shown by the current output of a command.
 func replaceInReadme(t *testing.T, path string, c readmeCommand, lines []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -162,7 +163,7 @@ func runReadme(t *testing.T, root, line string) string {
 		return "" // the command that runs this test
 	case line == "go install ./cmd/weft":
 		if !recording.All() {
-			return "" // it builds weft once more
+			return "" // it would build weft once more
 		}
 		cmd := exec.Command("go", args[1:]...)
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "GOBIN="+t.TempDir())

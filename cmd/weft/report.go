@@ -22,7 +22,7 @@ import (
 
 const defaultTop = 20
 
-// Titles under which the help lists flags that not all reports have.
+// Help titles for flags that only some reports have.
 const (
 	sampleFlagsTitle = "Flags of samples, gc and layout-thrashing"
 	eventFlagsTitle  = "Flags of layout-count, layout-time, layout-phases and js-funcalls"
@@ -30,7 +30,7 @@ const (
 	inputFlagsTitle  = "Flags of input and tasks"
 )
 
-// arrangingFlags are the flags of commands that print tables.
+// arrangingFlags returns the flags of commands that print tables.
 func arrangingFlags(rows, sorted string) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
@@ -40,13 +40,13 @@ func arrangingFlags(rows, sorted string) []cli.Flag {
 	}
 }
 
-// reportFlags are the flags of all reports.
+// reportFlags returns the flags of all reports.
 func reportFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{jsonFlag("print JSON, one object per line")}, arrangingFlags(" of a table", "as each report says"),
 		[]cli.Flag{filesFromFlag(), formatFlag(), memoryFlag()})
 }
 
-// ownReportFlags are the flags that not all reports have.
+// ownReportFlags returns the flags that only some reports have.
 func ownReportFlags() []cli.Flag {
 	return slices.Concat(titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()), titled(costFlagsTitle, costFlags()),
 		titled(inputFlagsTitle, inputFlags()))
@@ -153,7 +153,7 @@ func hasFlag(flags []cli.Flag, name string) bool {
 	return slices.ContainsFunc(flags, func(f cli.Flag) bool { return f.Names()[0] == name })
 }
 
-// takes reports whether a report has a flag of the command.
+// takes reports whether a report accepts a flag of the command.
 func (r *reportKind) takes(flag string) bool {
 	switch {
 	case flag == "js-calls":
@@ -168,7 +168,7 @@ func (r *reportKind) takes(flag string) bool {
 	return !slices.Contains(r.without, flag)
 }
 
-// checkFlags refuses flags that a report does not have, and those that exclude each other.
+// checkFlags rejects flags that the report does not have, and flags that exclude each other.
 func (r *reportKind) checkFlags(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
 		if name := f.Names()[0]; c.IsSet(name) && !r.takes(name) {
@@ -217,10 +217,10 @@ func haveIt(owners []string) string {
 type printing struct {
 	order table.Order
 	only  string       // the requested table; "": all
-	shown *table.Table // the table of CSV, without rows
+	shown *table.Table // the table to print as CSV, without rows
 }
 
-// newPrinting reads --table and the flags that arrange tables, of which forms are known without rows.
+// newPrinting reads --table and the flags that arrange tables; forms are the tables without rows.
 func newPrinting(c *cli.Context, forms []*table.Table) (p *printing, err error) {
 	p = &printing{order: table.Order{Sort: c.String("sort"), Rows: shownRows(c)}, only: c.String("table")}
 	if c.IsSet("columns") {
@@ -264,7 +264,7 @@ func (p *printing) print(c *cli.Context, env *environment, name string, r *table
 	r.Apply(&p.order)
 	switch {
 	case c.Bool("json"):
-		if p.shown.Hidden && !r.Lines { // it is not in the object that the report is
+		if p.shown.Hidden && !r.Lines { // hidden tables are not part of the report's object
 			r.Head, r.Lines = nil, true
 		}
 		return r.WriteJSON(env.stdout, p.only)
@@ -299,7 +299,7 @@ func runReport(c *cli.Context, env *environment, r *reportKind, p *printing) err
 		return err
 	}
 	if !r.calls {
-		opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
+		opts.JSCalls = convert.JSCallsOff // most of the work, and not needed here
 	}
 	in, err := openReportInput(c, env, opts)
 	if err != nil {
@@ -314,8 +314,8 @@ func runReport(c *cli.Context, env *environment, r *reportKind, p *printing) err
 	return p.print(c, env, in.name, result)
 }
 
-// rowLimit returns the largest number of rows of a table: programs get all by default. 0: no limit.
-// Tables that are sorted otherwise have all rows up to then, and table.Order cuts them.
+// rowLimit returns the maximum number of rows to collect for a table; 0: no limit. With --sort, all rows are needed, and
+// table.Order cuts them afterwards.
 func rowLimit(c *cli.Context) int {
 	if c.IsSet("sort") {
 		return 0
@@ -323,7 +323,7 @@ func rowLimit(c *cli.Context) int {
 	return shownRows(c)
 }
 
-// shownRows returns the number of rows that are shown of a table. 0: all.
+// shownRows returns the maximum number of rows to print of a table; 0: all, which is the default for JSON and CSV.
 func shownRows(c *cli.Context) int {
 	if !c.IsSet("limit") && (c.Bool("json") || c.Bool("csv")) {
 		return 0
@@ -337,11 +337,11 @@ type reportInput struct {
 	trace    *trace.Trace
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
-	said     *convert.Report      // of reading it
-	fold     *table.Fold          // of a report on many inputs; nil: it is the only one
+	said     *convert.Report      // the report from reading it
+	fold     *table.Fold          // for a report on many inputs; nil: a single input
 }
 
-// openReportInput reads the trace in the second argument of the command, and resolves the selection.
+// openReportInput reads the trace that the command's second argument names, and resolves the selection.
 func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*reportInput, error) {
 	filter, err := readSelection(c)
 	if err != nil {
@@ -369,7 +369,7 @@ func openTrace(c *cli.Context, env *environment, name string, opts convert.Optio
 	return readTrace(c.Context, name, progress.reader(src), opts)
 }
 
-// readTrace reads the trace of an input that is open.
+// readTrace reads the trace of an open input.
 func readTrace(ctx context.Context, name string, src io.Reader, opts convert.Options) (in *reportInput, err error) {
 	if opts.Report == nil {
 		opts.Report = new(convert.Report)
@@ -381,7 +381,7 @@ func readTrace(ctx context.Context, name string, src io.Reader, opts convert.Opt
 	return in, nil
 }
 
-// nothing explains an empty report: the trace or the selection has no data.
+// nothing completes an empty report with an explanation: the trace or the selected part has no data.
 func (in *reportInput) nothing(r *table.Report, ofTrace string) *table.Report {
 	if len(r.Sections) == 0 {
 		r.Nothing = ofTrace
@@ -395,7 +395,8 @@ func (in *reportInput) nothing(r *table.Report, ofTrace string) *table.Report {
 // Close frees the trace.
 func (in *reportInput) Close() error { return in.trace.Close() }
 
-// printProblems prints the problems with given names that are not usual for the format: they affect the numbers of a report.
+// printProblems prints the problems with the given names, which affect the report's numbers, unless they are usual for the
+// format.
 func (in *reportInput) printProblems(env *environment, names []string) {
 	for _, p := range in.trace.Problems() {
 		if slices.Contains(names, p.Name) && !slices.Contains(in.said.Usual, p.Name) {
@@ -404,8 +405,8 @@ func (in *reportInput) printProblems(env *environment, names []string) {
 	}
 }
 
-// printNotCounted prints which samples a report leaves out because another input of the merge recorded the same threads, and slices if the report
-// is about slices.
+// printNotCounted prints which samples, and slices if the report counts them, are left out because another input of the merge
+// recorded the same threads.
 func (in *reportInput) printNotCounted(env *environment, slices bool) {
 	for _, r := range in.timeline.NotCounted() {
 		if slices || r.Samples > 0 {
@@ -414,8 +415,8 @@ func (in *reportInput) printNotCounted(env *environment, slices bool) {
 	}
 }
 
-// Problems that make the numbers of reports too small, so that readers should know them. Others, such as flows without their other end, do no harm
-// there.
+// Problems that make the numbers of reports too small, so that users should know about them. Others, such as flows without
+// their other end, do not affect reports.
 var (
 	inputProblems = problemNames(
 		problem.ContainerDamaged, problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONMalformedEvent, problem.JSONTrailingData,
@@ -423,14 +424,14 @@ var (
 		problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.PacketTruncated, problem.PacketMalformed, problem.PacketInvalidState, problem.PacketUnresolvedClock,
 	)
-	// sampleProblems are the problems of reports on samples.
+	// sampleProblems are the problems that affect reports on samples.
 	sampleProblems = slices.Concat(inputProblems, problemNames(
 		problem.StackFrameUnknown, problem.StackLimit,
 		problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch, problem.ProfileTimesMissing,
 		problem.ProfileNodeUnknownParent, problem.ProfileSampleUnknownNode,
 		problem.BadStack, problem.SelfProfileListMissing, problem.SelfProfileFrameInvalid,
 	))
-	// costProblems are the problems of costs, which are counted in slices.
+	// costProblems are the problems that affect costs, which are computed from slices.
 	costProblems = slices.Concat(inputProblems, problemNames(
 		problem.JSONNotAnEvent, problem.EventMissingPhase, problem.EventInvalidDuration,
 		problem.EndWithoutBegin, problem.CompleteWithoutDuration, problem.SliceNegativeDuration,

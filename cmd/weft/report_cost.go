@@ -23,7 +23,7 @@ const (
 	slicesByUsage = "group slices by `WHAT`: name, category, thread, process or an argument"
 )
 
-// costFlags are the flags of "report cost" beside the flags of all reports.
+// costFlags returns the flags of "report cost" other than the flags of all reports.
 func costFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …, or all",
@@ -33,13 +33,13 @@ func costFlags() []cli.Flag {
 	}, contextFlags()...)
 }
 
-// costQuery is the request to "report cost".
+// costQuery is one call of "report cost".
 type costQuery struct {
 	group    costtables.GroupBy
 	split    costtables.SplitBy
-	typ      string   // as set; "": as tables says
-	others   []string // types that have tables as well
-	all      bool     // programs get all types by default
+	typ      string   // as set; "": chosen by tables
+	others   []string // other types with tables
+	all      bool     // all types, the default for JSON and CSV
 	limit    int
 	selected *selection.Selection
 }
@@ -53,7 +53,7 @@ func newCostQuery(c *cli.Context, in *reportInput, limit int) (q costQuery, err 
 	return q, nil
 }
 
-// checkCosts refuses costs of many files without a type, and unknown ways to charge and to group.
+// checkCosts rejects costs of many files without a type, and invalid values of --charge and --by.
 func checkCosts(c *cli.Context) error {
 	if takesMany(c) && c.String("type") == "" {
 		return usagef("the report cost needs --type for many files: page, script, entity, frame, process, …")
@@ -65,7 +65,7 @@ func checkCosts(c *cli.Context) error {
 	return err
 }
 
-// withCosts attributes the selected part of an input and calls fn with the request and the tables.
+// withCosts attributes the selected part of an input and calls fn with the query and the tables.
 func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *costtables.Tables) error) error {
 	query, err := newCostQuery(c, in, limit)
 	if err != nil {
@@ -83,7 +83,7 @@ func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *
 	return errors.Join(fn(&query, costtables.Of(result)), result.Close())
 }
 
-// makeCosts returns the report of the costs of contexts.
+// makeCosts returns the report on the costs of contexts.
 func makeCosts(c *cli.Context, in *reportInput, limit int) (r *table.Report, err error) {
 	err = withCosts(c, in, limit, func(q *costQuery, costs *costtables.Tables) error {
 		tables, note, err := q.tables(costs, in.timeline)
@@ -151,11 +151,11 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 	return tables, "", nil
 }
 
-// allTypes is the --type that asks for a table for each type.
+// allTypes is the --type that requests a table for each type.
 const allTypes = "all"
 
-// mostUseful returns the type with the most useful table, and the others: the pages if there are any, otherwise the scripts, or the
-// frames, or the first.
+// mostUseful returns the type with the most useful table, and the others. That is pages if there are any, otherwise scripts,
+// then frames, then the first type.
 func mostUseful(result *costtables.Tables, types []string) (best, others []string) {
 	which := 0
 	best = []string{"Script", "Frame"}
@@ -200,7 +200,7 @@ func (q *costQuery) findType(result *costtables.Tables) (string, error) {
 	return all[i], nil
 }
 
-// cannotGroup is the error for a grouping that a table does not have. It lists those that it has.
+// cannotGroup returns the error for a grouping that a table does not support. It lists the supported ones.
 func (q *costQuery) cannotGroup(result *costtables.Tables, typ string) error {
 	if result.IsDerived(typ) {
 		return usagef("--by %s: the rows of %s are groups already; leave out %[1]s", q.group, typ)
@@ -214,7 +214,7 @@ func (q *costQuery) cannotGroup(result *costtables.Tables, typ string) error {
 	return usagef("--by %s: contexts of type %s cannot be grouped this way; use %s or type", q.group, typ, strings.Join(can, ", "))
 }
 
-// otherTypeName returns the type for a synonym: a tab of Firefox is a page of Chrome.
+// otherTypeName returns the type for a synonym: a Firefox tab is a Chrome page.
 func otherTypeName(result *costtables.Tables, asked string) string {
 	switch strings.ToLower(asked) {
 	case "input":
@@ -227,7 +227,7 @@ func otherTypeName(result *costtables.Tables, asked string) string {
 	return ""
 }
 
-// typeIndex returns the index of a type, whatever the case of the letters; -1 if there is none.
+// typeIndex returns the index of a type, ignoring case unless a name matches exactly; -1 if there is none.
 func typeIndex(types []string, asked string) int {
 	if i := slices.Index(types, asked); i >= 0 {
 		return i

@@ -42,7 +42,7 @@ func TestCostCSV(t *testing.T) {
 	}
 }
 
-// On a terminal the table loses the columns that people miss least, not the ends of its lines.
+// On a terminal the table drops its least important columns instead of cutting its lines.
 func TestCostsFitTheTerminal(t *testing.T) {
 	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	for width, want := range map[int]string{80: "self ms", 120: "CPU ms", 300: "CPU unknown ms"} {

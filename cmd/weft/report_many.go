@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// The reports on many inputs are those on one, whose tables are added up, but for those below.
+// A report on many inputs adds up the tables of the reports on each, except for the reports below.
 
 func manyInputs(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 	r, err := collectInputs(c, in, true)
@@ -38,7 +38,7 @@ func manyTasks(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 	return r.Many(), nil
 }
 
-// lackingError explains why an input has nothing of the selection.
+// lackingError explains why an input has no data for the selection.
 type lackingError struct{ error }
 
 func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err error) {
@@ -61,7 +61,7 @@ func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err err
 			case row.Name == "":
 				row.Name = row.ID
 			case !row.HasURL && (strings.HasPrefix(row.ID, "frame/") || strings.HasPrefix(row.ID, "isolate/")):
-				row.Name += " (" + row.ID + ")" // another recording may have another one of this name
+				row.Name += " (" + row.ID + ")" // another recording may have a different one with the same name
 			}
 		}
 		r = report.CostReport("", tables[:1])
@@ -70,7 +70,7 @@ func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err err
 	return r, err
 }
 
-// manyNames returns the names of the reports about many inputs.
+// manyNames returns the names of the reports that accept many inputs.
 func manyNames() (names []string) {
 	for _, r := range reports() {
 		if r.many != nil {
@@ -86,20 +86,20 @@ func listed(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// takesMany reports whether a call is about many inputs: several are named, a folder, or a list of them.
+// takesMany reports whether a call names many inputs: several names, a folder, or a list.
 func takesMany(c *cli.Context) bool {
 	names := inputs.Expand(c.Args().Tail())
 	return c.IsSet(filesFrom) || len(names) > 1 || len(names) == 1 && inputs.IsFolder(names[0])
 }
 
-// filesFrom is the flag that names inputs in a file.
+// filesFrom is the flag for a file that lists inputs.
 const filesFrom = "files-from"
 
 func filesFromFlag() cli.Flag {
 	return &cli.StringFlag{Name: filesFrom, Usage: "read the names of further inputs from `FILE`, one a line; \"-\": standard input"}
 }
 
-// findInputs returns the files that names mean, and the files of the list that a flag names.
+// findInputs returns the files that names refer to, and those in the list file given by flag.
 func findInputs(c *cli.Context, env *environment, names []string, flag string) (*inputs.Found, error) {
 	names = inputs.Expand(names)
 	if list := c.String(flag); c.IsSet(flag) {
@@ -122,7 +122,7 @@ func findInputs(c *cli.Context, env *environment, names []string, flag string) (
 	return inputs.Find(names)
 }
 
-// manyRun is a report about many inputs while it is made.
+// manyRun is the state while a report on many inputs is made.
 type manyRun struct {
 	env    *environment
 	kind   *reportKind
@@ -130,13 +130,13 @@ type manyRun struct {
 	filter *selection.Filter
 	sum    *table.Fold
 
-	without error // why the first input that lacks the selection does
-	lacking int   // number of these inputs
-	partial int   // number of inputs with problems that make the numbers too small
+	without error // why the first such input lacks the selection
+	lacking int   // number of inputs that lack the selection
+	partial int   // number of inputs whose problems make the numbers too small
 	failed  []failedInput
 }
 
-// runManyReport prints a report about many inputs.
+// runManyReport prints a report on many inputs.
 func runManyReport(c *cli.Context, env *environment, r *reportKind, p *printing) (err error) {
 	run := &manyRun{env: env, kind: r}
 	if run.opts, err = inputOptions(c); err != nil {
@@ -174,7 +174,7 @@ func runManyReport(c *cli.Context, env *environment, r *reportKind, p *printing)
 	return err
 }
 
-// collect adds the inputs one by one. It prints failures and continues.
+// collect adds the inputs one by one. It prints failures, and continues.
 func (run *manyRun) collect(c *cli.Context, files []string) error {
 	progress := startFilesProgress(run.env, len(files), totalSize(files), true)
 	defer progress.Stop()
@@ -195,7 +195,7 @@ func (run *manyRun) collect(c *cli.Context, files []string) error {
 		run.failed = append(run.failed, newFailed(name, err))
 	}
 	if run.sum.Files == 0 && run.without != nil {
-		return run.without // in none of them
+		return run.without // no input has the selection
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func asUsage(err error) bool {
 	return errors.As(err, &usage)
 }
 
-// totalSize returns the length of all files; -1 if that is not known beforehand.
+// totalSize returns the total size of all files; -1 if it is unknown in advance.
 func totalSize(files []string) (total int64) {
 	for _, name := range files {
 		info, err := os.Stat(name)
@@ -259,7 +259,7 @@ func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err er
 	return nil
 }
 
-// lacks records that an input has nothing of the selection.
+// lacks records that an input has no data for the selection.
 func (run *manyRun) lacks(why error) {
 	if run.without == nil {
 		run.without = why
@@ -267,15 +267,15 @@ func (run *manyRun) lacks(why error) {
 	run.lacking++
 }
 
-// report returns the report about all inputs.
+// report returns the report on all inputs.
 func (run *manyRun) report() *table.Report {
 	return &table.Report{
 		Lines: true, Sections: []table.Section{{Lines: []string{run.summary()}, Tables: run.sum.Tables()}},
 		Head: []table.Record{table.JSON(struct {
 			Table      string       `json:"table"`
 			Recordings int          `json:"recordings"`
-			Lacking    int          `json:"lacking"` // others, without what is selected
-			Partial    int          `json:"partial"` // of the recordings: with problems that make the numbers too small
+			Lacking    int          `json:"lacking"` // further recordings, which lack the selection
+			Partial    int          `json:"partial"` // recordings whose problems make the numbers too small
 			Failed     int          `json:"failed"`
 			Tasks      *taskTotals  `json:"tasks,omitempty"`
 			Inputs     *inputTotals `json:"inputs,omitempty"`
@@ -283,15 +283,15 @@ func (run *manyRun) report() *table.Report {
 	}
 }
 
-// taskTotals are numbers of long tasks.
+// taskTotals holds totals for long tasks.
 type taskTotals struct {
 	Count      int64          `json:"count"`
-	Recordings int            `json:"recordings"` // with long tasks
+	Recordings int            `json:"recordings"` // number with long tasks
 	Blocking   timeline.Nanos `json:"blocking_ns"`
-	Uncounted  int64          `json:"uncounted"` // tasks that are in no row, because their file has too many
+	Uncounted  int64          `json:"uncounted"` // tasks without a row, because their file has too many
 }
 
-// tasks are the totals of the report on long tasks; nil: this is another.
+// tasks returns the totals of the report on long tasks; nil for other reports.
 func (run *manyRun) tasks() *taskTotals {
 	t := run.sum.List("tasks")
 	if t == nil {
@@ -300,14 +300,14 @@ func (run *manyRun) tasks() *taskTotals {
 	return &taskTotals{t.Count, t.Recordings, t.Blocking, t.Uncounted}
 }
 
-// inputTotals are numbers of inputs.
+// inputTotals holds totals for user inputs.
 type inputTotals struct {
 	Count      int64            `json:"count"`
-	Recordings int              `json:"recordings"` // with inputs
-	Omitted    map[string]int64 `json:"omitted"`    // of the kinds that were not asked for
+	Recordings int              `json:"recordings"` // number with inputs
+	Omitted    map[string]int64 `json:"omitted"`    // counts of inputs of kinds that were not requested
 }
 
-// inputs are the totals of the report on inputs; nil: this is another.
+// inputs returns the totals of the report on user inputs; nil for other reports.
 func (run *manyRun) inputs() *inputTotals {
 	t := run.sum.List("inputs")
 	if t == nil {
@@ -316,7 +316,7 @@ func (run *manyRun) inputs() *inputTotals {
 	return &inputTotals{t.Count, t.Recordings, t.Omitted}
 }
 
-// writeFailed writes the inputs that failed as lines of JSON.
+// writeFailed writes a JSON line for each input that failed.
 func (run *manyRun) writeFailed() error {
 	for i := range run.failed {
 		if err := writeJSON(run.env.stdout, &run.failed[i]); err != nil {
@@ -326,7 +326,7 @@ func (run *manyRun) writeFailed() error {
 	return nil
 }
 
-// summary describes the inputs of the tables.
+// summary describes the recordings that the tables cover.
 func (run *manyRun) summary() string {
 	line := table.Count(run.sum.Files, "recording")
 	if run.lacking > 0 {
@@ -341,7 +341,7 @@ func (run *manyRun) summary() string {
 	return line + run.sum.Summary()
 }
 
-// formsOfEach are the tables of each of many inputs, without rows.
+// formsOfEach returns the tables that are made for each of many inputs, without rows.
 func (r *reportKind) formsOfEach() []*table.Table {
 	if r.foldForms != nil {
 		return r.foldForms()

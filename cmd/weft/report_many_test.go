@@ -43,7 +43,7 @@ func TestManyPercentiles(t *testing.T) {
 	}
 }
 
-// Of a file with very many long tasks some are in no row, but in the totals, which are the sums of the files' totals.
+// If a file has very many long tasks, some have no row, but all count in the totals, which are the sums of the files' totals.
 func TestManyTasksTotals(t *testing.T) {
 	const all, kept, others = 5000, 4096, 3
 	dir := t.TempDir()

@@ -26,10 +26,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// The title under which the help lists pageFlags.
+// pageFlagsTitle is the help title for pageFlags.
 const pageFlagsTitle = "Flags of pages"
 
-// pageFlags are the flags of reports as pages.
+// pageFlags returns the flags for reports as pages.
 func pageFlags() []cli.Flag {
 	return titled(pageFlagsTitle, []cli.Flag{
 		&cli.StringFlag{Name: "html", Usage: "write the report as a page to `FILE`, to read in any browser and to send around; \"-\": standard output"},
@@ -41,7 +41,7 @@ func pageFlags() []cli.Flag {
 // wantsPage reports whether a page is requested, or the report has no other form.
 func wantsPage(c *cli.Context) bool { return c.IsSet("html") || c.Args().First() == allReport }
 
-// checkPageFlags refuses flags that pages do not have, and flags of pages without a page.
+// checkPageFlags rejects flags that pages do not support, and page flags without --html.
 func checkPageFlags(c *cli.Context, without []string) error {
 	switch {
 	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
@@ -61,7 +61,8 @@ func checkPageFlags(c *cli.Context, without []string) error {
 	if c.String("html") == "-" || c.IsSet("base") || c.IsSet("new") || c.IsSet("files-from") {
 		return nil
 	}
-	// Not only when the page is written, because reading may take minutes. createOutput has a better error for an input.
+	// Check this now rather than when the page is written, because reading may take minutes. createOutput has a better error
+	// for a page that is an input.
 	page, err := os.Stat(c.String("html"))
 	isInput := func(name string) bool {
 		in, err := os.Stat(name)
@@ -109,7 +110,7 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	})
 }
 
-// printVerdict prints the verdict on a trace, and the command for the rest.
+// printVerdict prints the verdict on a trace, and the command for the full report.
 func printVerdict(env *environment, file string, v *verdict.Verdict) error {
 	width := cmp.Or(env.terminal(env.stdout).Columns, commandline.Width)
 	var b strings.Builder
@@ -152,7 +153,7 @@ func printVerdict(env *environment, file string, v *verdict.Verdict) error {
 	return err
 }
 
-// writePage writes the file that --html names.
+// writePage writes the --html file.
 func writePage(c *cli.Context, env *environment, write func(io.Writer) error) error {
 	out, err := createOutput(c.Context, env, c.String("html"), c.Bool("force"))
 	if err != nil {
@@ -165,7 +166,7 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 	return out.Commit()
 }
 
-// pageInput is the input of a page. The reports of a page walk over all its events, so no other walk does.
+// pageInput is the input of a page. Making the page walks all events, so that no separate walk is needed.
 type pageInput struct {
 	*reportInput
 	loaded *load.Trace
@@ -181,7 +182,7 @@ func newPageInput(ctx context.Context, name string, src io.Reader, opts convert.
 	return &pageInput{in, t}, nil
 }
 
-// openPageInput reads the trace in the second argument of the command, and resolves the selection.
+// openPageInput reads the trace that the command's second argument names, and resolves the selection.
 func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pageInput, error) {
 	filter, err := readSelection(c)
 	if err != nil {
@@ -225,7 +226,7 @@ func pageSource(name string, said *convert.Report) *reportpage.Source {
 	return reportpage.NewSource(filepath.Base(name), said)
 }
 
-// selectionText repeats the flags that select a part of the trace.
+// selectionText returns the selection flags as written on the command line.
 func selectionText(c *cli.Context) string {
 	var words []string
 	for _, f := range selectionFlags() {
@@ -264,7 +265,7 @@ func withoutFolders(list []compare.Recording) []compare.Recording {
 	return list
 }
 
-// comparedTitle names the recordings of a version: by the name of the folder that has them all.
+// comparedTitle names the recordings of a version: by the file, or by the folder that contains them all.
 func comparedTitle(list []compare.Recording) string {
 	if len(list) == 1 {
 		return filepath.Base(list[0].Name)

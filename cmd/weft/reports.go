@@ -19,28 +19,28 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// reportKind is a report.
+// reportKind describes one kind of report.
 type reportKind struct {
 	name, usage, example string
 
-	flags     []string             // of those that not all reports have
-	without   []string             // of those that the others have
-	sections  []reportpage.Section // of its page; nil: all if it is a page only, otherwise no page
-	oneObject bool                 // its JSON form is one object, and not one for each row
+	flags     []string             // the flags it has that only some reports have
+	without   []string             // the flags it lacks that other reports have
+	sections  []reportpage.Section // sections of its page; nil: all for a report that is only a page, otherwise no page
+	oneObject bool                 // its JSON form is one object instead of one per row
 
-	calls    bool     // it counts calls that are made of samples
+	calls    bool     // it counts calls made from samples
 	slices   bool     // it counts slices
-	problems []string // names of those that make its numbers too small
+	problems []string // names of problems that make its numbers too small
 
-	forms func() []*table.Table // its tables without rows; nil: it is only a page
+	forms func() []*table.Table // its tables, without rows; nil: it is only a page
 	check func(c *cli.Context) error
 	make  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error)
-	many  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) // makes what is added up of each of many inputs; nil: it takes one
+	many  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) // for each of many inputs; nil: allows only one
 
-	foldForms func() []*table.Table // the tables of many; nil: they are forms
+	foldForms func() []*table.Table // the tables from many, without rows; nil: the same as forms
 }
 
-// The names of reports on which other commands depend.
+// Names of reports that other commands depend on.
 const (
 	costReport = "cost"
 	allReport  = "all"
@@ -49,7 +49,7 @@ const (
 // tableFlags are the flags of reports that print tables.
 var tableFlags = []string{"csv", "limit", "sort", "columns"}
 
-// reports are all reports, in the order of the help.
+// reports returns all reports, in help order.
 func reports() []reportKind {
 	return []reportKind{
 		{
@@ -137,7 +137,7 @@ func reports() []reportKind {
 	}
 }
 
-// formsOf returns the tables of a report without rows.
+// formsOf returns a function that returns the tables of a report.
 func formsOf(r *table.Report) func() []*table.Table {
 	return func() []*table.Table { return r.Sections[0].Tables }
 }
@@ -149,7 +149,7 @@ func namesOf(flags []cli.Flag) (names []string) {
 	return names
 }
 
-// inputFlags are the flags of "report input" and "report tasks".
+// inputFlags returns the flags of "report input" and "report tasks".
 func inputFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.DurationFlag{Name: "min", Usage: "tasks that take `TIME` or longer, such as 16ms; frames likewise", DefaultText: "50ms"},
@@ -189,7 +189,7 @@ func inputKinds(c *cli.Context) (kinds []report.InputKind, err error) {
 	return kinds, nil
 }
 
-// collectInputs attributes a trace and finds its inputs; brief leaves out the work for them.
+// collectInputs attributes a trace and finds its user inputs; brief omits the work done for them.
 func collectInputs(c *cli.Context, in *reportInput, brief bool) (r *report.Inputs, err error) {
 	opts := report.InputOptions{Brief: brief}
 	if opts.Kinds, err = inputKinds(c); err != nil {
@@ -226,7 +226,7 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 	return r, err
 }
 
-// checkMin refuses lengths that no task has.
+// checkMin rejects --min unless it is positive.
 func checkMin(c *cli.Context) error {
 	if c.IsSet("min") && c.Duration("min") <= 0 {
 		return usagef("--min: %v is too short; write, for example, 16ms", c.Duration("min"))
@@ -234,7 +234,7 @@ func checkMin(c *cli.Context) error {
 	return nil
 }
 
-// attributed attributes the work in a trace and calls fn with the result.
+// attributed attributes a trace and calls fn with the result.
 func attributed(c *cli.Context, in *reportInput, fn func(*engine.Result) error) error {
 	result, err := engine.Run(c.Context, in.timeline, engine.Rules{})
 	if err != nil {
@@ -251,7 +251,7 @@ func makeTasks(c *cli.Context, in *reportInput, limit int) (*table.Report, error
 	return r.Report(limit, c.String("table")), nil
 }
 
-// sliceGroupings are the values of --by. Others name an argument.
+// sliceGroupings are the fixed values of --by. Any other value names an argument.
 var sliceGroupings = map[string]report.GroupSlices{
 	"name": report.ByName, "category": report.ByCategory, "thread": report.ByThread, "process": report.ByProcess,
 }
@@ -261,7 +261,7 @@ func checkSlicesBy(c *cli.Context) error {
 	return err
 }
 
-// slicesBy reads --by. The options are about what is selected of an input, if there is one.
+// slicesBy reads --by. in provides the selection; it may be nil.
 func slicesBy(c *cli.Context, in *reportInput) (opts report.SliceOptions, err error) {
 	if in != nil && in.selected != nil {
 		opts.Include = in.selected.Item
@@ -324,7 +324,7 @@ func makeSpans(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 	return in.nothing(r.Report(), ""), nil
 }
 
-// sampleFlags are the flags of the reports on samples only.
+// sampleFlags returns the flags that only reports on samples have.
 func sampleFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "table", Usage: "print only the table `NAME`", DefaultText: "all; the first with --csv"},
@@ -346,7 +346,8 @@ func checkBucket(c *cli.Context) error {
 	return nil
 }
 
-// makeProfiles returns the function that makes a report of sampled threads. shown asks for the urls that threads work for.
+// makeProfiles returns the function that makes a report on sampled threads. If shown is set, the report includes the URLs
+// that threads work for.
 func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.Options) (*table.Report, error)) func(*cli.Context, *reportInput, int) (*table.Report, error) {
 	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 		p, err := report.Collect(c.Context, in.timeline, in.selected)
@@ -396,14 +397,14 @@ func manyForced(p *report.Profiles, opts report.Options) (*table.Report, error) 
 	return p.LayoutThrashing(opts).Many(), nil
 }
 
-// noForced explains why nothing is known about style and layout.
+// noForced explains the absence of style and layout data.
 const noForced = "this trace has no style or layout data; record a Chrome trace with the category devtools.timeline,\n" +
 	"a Firefox profile with samples, or a self-profile with markers"
 
-// layoutFlags are the flags that the reports on phases of layout have in common.
+// layoutFlags are the flags common to all reports on layout phases.
 var layoutFlags = []string{"phases", "paint"}
 
-// eventFlags are the flags of the reports with fixed text.
+// eventFlags returns the flags of reports with fixed text.
 func eventFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "phases", Usage: "layout: read the phases of slices from `FILE`, in lines of phase, tab, slice name",
@@ -421,7 +422,7 @@ func checkLayout(c *cli.Context) error {
 	return nil
 }
 
-// maxSmallFile bounds files that people write by hand, such as the file of --phases.
+// maxSmallFile bounds files written by hand, such as the --phases file.
 const maxSmallFile = 1 << 20
 
 // readSmall reads a file up to maxSmallFile; a longer one is an error.
@@ -441,7 +442,7 @@ func readSmall(path string) ([]byte, error) {
 	return text, nil
 }
 
-// readPhases reads the file of --phases, which gives the phases of slices by their names.
+// readPhases reads the --phases file, which maps slice names to phases.
 func readPhases(path string) (map[string]string, error) {
 	text, err := readSmall(path)
 	if err != nil {
@@ -482,7 +483,7 @@ func layoutOptions(c *cli.Context) (opts report.LayoutOptions, err error) {
 	return opts, nil
 }
 
-// collectLayout counts the phases of layout of a trace.
+// collectLayout counts the layout phases in a trace.
 func collectLayout(c *cli.Context, in *reportInput) (*report.Layout, error) {
 	opts, err := layoutOptions(c)
 	if err != nil {
@@ -504,7 +505,7 @@ func timeMode(c *cli.Context, l *report.Layout) (report.TimeMode, error) {
 	return report.TimeMode(mode), nil
 }
 
-// lastRows returns the number of rows of a report with fixed text, whose last rows are the largest: all without --limit.
+// lastRows returns the row limit for a report with fixed text, whose last rows are the largest. The default is all rows.
 func lastRows(c *cli.Context, limit int) int {
 	if c.IsSet("limit") {
 		return limit
@@ -512,7 +513,7 @@ func lastRows(c *cli.Context, limit int) int {
 	return 0
 }
 
-// makeLayout returns the function that makes a report of phases of layout.
+// makeLayout returns the function that makes a report on layout phases.
 func makeLayout(of func(l *report.Layout, mode report.TimeMode, limit int) *table.Report) func(*cli.Context, *reportInput, int) (*table.Report, error) {
 	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 		l, err := collectLayout(c, in)
@@ -532,7 +533,7 @@ func layoutCounts(l *report.Layout, _ report.TimeMode, limit int) *table.Report 
 }
 func layoutPhases(l *report.Layout, _ report.TimeMode, _ int) *table.Report { return l.PhaseReport() }
 
-// checkCallMode refuses unknown ways to count calls.
+// checkCallMode rejects unknown values of --mode.
 func checkCallMode(c *cli.Context) error {
 	if mode := c.String("mode"); c.IsSet("mode") && mode != sampledMode {
 		return unknownValue("mode", "way", mode, sampledMode)
@@ -540,7 +541,7 @@ func checkCallMode(c *cli.Context) error {
 	return nil
 }
 
-// sampledMode is the value of --mode for calls that are counted in samples.
+// sampledMode is the --mode value that counts calls in samples.
 const sampledMode = "sampled"
 
 func makeCalls(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The schema of event streams, copied from proto/weft by make generate: as text, and as a FileDescriptorSet.
+// The schema of event streams as text and as a FileDescriptorSet, copied from proto/weft by make generate.
 var (
 	//go:embed schema/event.proto
 	schemaText []byte

@@ -11,16 +11,16 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// selfProfileKeys are what --self-profile can set.
+// selfProfileKeys are the settings of --self-profile.
 var selfProfileKeys = []string{"interval", "origin", "end", "thread"}
 
-// selfProfileFlag supplies facts that a JS self-profile lacks.
+// selfProfileFlag returns the flag for facts that a JS self-profile lacks.
 func selfProfileFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "self-profile", Usage: "JS self-profiles: `KEY=VALUE` for what the file lacks: interval=MS between samples, " +
 		"origin=MS since 1970 (performance.timeOrigin), end=MS since then, thread=NAME; repeatable"}
 }
 
-// selfProfileOptions reads the flag. from is the value of --from.
+// selfProfileOptions reads the flag. from is the input format.
 func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfProfileOptions, err error) {
 	for _, setting := range c.StringSlice("self-profile") {
 		opts.Required = true

@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// signalContext returns a context that ends with the first signal that ends a run. After that a second one ends the
-// program at once. A reader of our output that goes away is not a signal but an error like any other: temporary files are
-// still removed.
+// signalContext returns a context that ends on the first of endSignals. A second one ends the program at once. A closed
+// output pipe is an error like any other rather than a signal, so that temporary files are still removed.
 func signalContext(parent context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(parent, endSignals()...)
 	context.AfterFunc(ctx, stop)
@@ -19,8 +18,8 @@ func signalContext(parent context.Context) context.Context {
 	return ctx
 }
 
-// afterSecondSignal returns a context that goes on when ctx ends with a first signal, and ends with the next one. The caller
-// calls release when nothing depends on it any more.
+// afterSecondSignal returns a context that outlives the first signal, which ends ctx, and ends on the next one. The caller
+// must call release when it no longer needs the context.
 func afterSecondSignal(ctx context.Context) (second context.Context, release context.CancelFunc) {
 	second, release = context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
@@ -36,7 +35,7 @@ func afterSecondSignal(ctx context.Context) (second context.Context, release con
 	return second, release
 }
 
-// endSignals returns the signals that end a run in order: Ctrl-C, kill, and a terminal that goes away, unless weft was
+// endSignals returns the signals that end a run in an orderly way: Ctrl-C, kill, and a closed terminal, unless weft was
 // started to survive that (nohup).
 func endSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// signalContext returns a context that never ends: no signals reach a program in WebAssembly.
+// signalContext returns its parent: no signals reach a WebAssembly program.
 func signalContext(parent context.Context) context.Context { return parent }
 
 // afterSecondSignal returns a context that does not end before release is called.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// formatSize writes a number of bytes with three digits or so.
+// formatSize formats a number of bytes with up to three digits.
 func formatSize(n int64) string {
 	const names = "KMGTPE"
 	if n < 1<<10 {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// strictness chooses the losses that are a failure: none, --strict: unusual ones, or --strict=all: the usual ones too.
+// strictness selects the losses that count as a failure: none; unusual ones (--strict); or all of them (--strict=all).
 type strictness string
 
 const (
@@ -37,10 +37,10 @@ func (s *strictness) Set(text string) error {
 // String implements cli.Generic.
 func (s *strictness) String() string { return string(*s) }
 
-// IsBoolFlag tells package flag that the value can be left out.
+// IsBoolFlag tells package flag that the value is optional.
 func (*strictness) IsBoolFlag() bool { return true }
 
-// strictFlag is --strict, with an optional addition to its usage.
+// strictFlag returns the --strict flag, with an optional prefix to its usage.
 func strictFlag(besides string) cli.Flag {
 	return &commandline.OptionalFlag{Values: []string{string(strictUnusual), string(strictAll)}, GenericFlag: cli.GenericFlag{Name: "strict", Value: new(strictness), DefaultText: "off",
 		Usage: besides + "exit with code 3 if data is lost that most recordings in the format do not lack, or with `=all` if any is lost"}}
@@ -48,7 +48,7 @@ func strictFlag(besides string) cli.Flag {
 
 func readStrict(c *cli.Context) strictness { return *c.Generic("strict").(*strictness) }
 
-// losses count data of an input that is missing in the output: in all, and without usual losses of the format.
+// losses counts input data that is missing from the output: in total, and without losses that are usual for the format.
 type losses struct{ all, unusual uint64 }
 
 func lossesOf(r *convert.Report) losses {
@@ -61,12 +61,12 @@ func lossesOf(r *convert.Report) losses {
 	return l
 }
 
-// allows reports whether losses do not fail the command.
+// allows reports whether the command succeeds despite losses.
 func (s strictness) allows(l losses) bool {
 	return s == "" || l.unusual == 0 && (s == strictUnusual || l.all == 0)
 }
 
-// judge returns the error of a command that converted everything: if losses are a failure, one that tells where they are listed.
+// judge returns errStrict if losses are a failure. It then prints where they are listed.
 func (s strictness) judge(env *environment, l losses, where string) error {
 	if s.allows(l) {
 		return nil

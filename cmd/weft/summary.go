@@ -14,7 +14,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// callsLine counts the calls made from samples, and the sampled time that they do not cover, also by the rules of DevTools.
+// callsLine counts the calls made from samples, and the sampled time that they do not cover, for comparison also by the
+// DevTools rules.
 func callsLine(c *convert.ThreadCalls) string {
 	line := fmt.Sprintf("%s made from %s of JavaScript; they lack ", table.Count(c.Calls, "call"), table.Count(c.Samples, "sample"))
 	if c.RefinedLost != nil {
@@ -23,7 +24,7 @@ func callsLine(c *convert.ThreadCalls) string {
 	return line + share(c.LostTime, c.Time) + " of the sampled time"
 }
 
-// share writes a part of a time in percent.
+// share formats a part of a time as a percentage.
 func share(part, whole trace.Nanos) string {
 	if whole == 0 {
 		return "0 %"
@@ -31,7 +32,7 @@ func share(part, whole trace.Nanos) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-// callSummary describes the calls made from samples of JavaScript; "" if there are none.
+// callSummary describes the calls made from JavaScript samples; "" if there are none.
 func callSummary(r *convert.Report) string {
 	if len(r.JSCalls) == 0 {
 		return ""
@@ -47,13 +48,13 @@ func callSummary(r *convert.Report) string {
 		calls, samples, time, missing = calls+c.Calls, samples+c.Samples, time+c.Time, missing+lost
 	}
 	line := fmt.Sprintf("JavaScript: %s made from %s on %s", table.Count(calls, "call"), table.Count(samples, "sample"), table.Count(len(r.JSCalls), "thread"))
-	if missing > time/1000 { // what is less shows as 0.0 %
+	if missing > time/1000 { // less would show as 0.0 %
 		line += fmt.Sprintf("; they lack %s of the sampled time", share(missing, time))
 	}
 	return line
 }
 
-// profileLine identifies a profile in a line.
+// profileLine describes a profile in one line.
 func profileLine(p *convert.Profile) string {
 	line := fmt.Sprintf("%s of %s: %s", p.ID, threadTitle(p),
 		table.Plural(int64(p.Samples), "sample", "samples"))
@@ -66,7 +67,7 @@ func profileLine(p *convert.Profile) string {
 	return line
 }
 
-// threadTitle is the name of the thread with the numbers that the input has: "main [pid 1, tid 2]".
+// threadTitle returns the name of the thread with its ids in the input: "main [pid 1, tid 2]".
 func threadTitle(p *convert.Profile) string {
 	var ids []string
 	if p.PID.Kind() != trace.NoValue {
@@ -93,7 +94,7 @@ func clockLine(c *convert.RecordedClock) string {
 	return strings.Join(parts, "; ")
 }
 
-// clockEpoch returns the Unix time at 0 of the clock, if it is known.
+// clockEpoch returns the Unix time at which the clock was 0, if it is known.
 func clockEpoch(c *convert.RecordedClock) (ns int64, ok bool) {
 	switch {
 	case c.Epoch != nil:
@@ -110,7 +111,7 @@ func threadsText(t convert.TrackCounts) string {
 	return table.Plural(int64(t.Threads), "thread", "threads") + " of " + table.Plural(int64(t.Processes), "process", "processes")
 }
 
-// summary counts the contents of the input in a line: events, tracks and time.
+// summary describes the contents of the input in one line: events, tracks and length.
 func summary(r *convert.Report) string {
 	e, t := r.Events, r.Tracks
 	var events []string
@@ -145,7 +146,7 @@ func summary(r *convert.Report) string {
 	return line
 }
 
-// addedText counts the slices and instants that weft adds; "" if there are none.
+// addedText counts the slices and instants that weft added; "" if there are none.
 func addedText(e *convert.EventCounts) string {
 	var parts []string
 	if e.AddedSlices > 0 {
@@ -168,8 +169,8 @@ func unusual(r *convert.Report) []trace.Problem {
 	return slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return slices.Contains(r.Usual, p.Name) })
 }
 
-// usualLine lists the problems that are usual for the format in a sentence: "as usual: flows without their other end (9),
-// samples out of order (682)". It is empty if there is nothing.
+// usualLine lists the problems that are usual for the format in one sentence: "as usual: flows without their other end (9),
+// samples out of order (682)". It is empty if there are none.
 func usualLine(r *convert.Report) string {
 	var order []string
 	counts := map[string]uint64{}
@@ -212,11 +213,11 @@ func countProblems(r *convert.Report, problems []trace.Problem) string {
 	return strings.Join(parts, ", ")
 }
 
-// notAttributed replaces "lost" for data that is copied all the same.
+// notAttributed replaces "lost" for data that is copied anyway.
 const notAttributed = "not attributed"
 
-// wordFor returns the displayed severity of a problem: "lost", "repaired" or "info", or "not attributed" for what is in
-// the output but had no part in the attribution.
+// wordFor returns the displayed severity of a problem: "lost", "repaired" or "info", or "not attributed" for data that is in
+// the output but was not attributed.
 func wordFor(r *convert.Report, p *trace.Problem) string {
 	if p.Severity == problem.Lost.String() && !r.IsLost(p) {
 		return notAttributed
@@ -224,8 +225,8 @@ func wordFor(r *convert.Report, p *trace.Problem) string {
 	return p.Severity
 }
 
-// problemLine describes a problem in a line, with its count and first position: "end_without_begin ×3, first at event 12 (byte
-// 3456): An end matches no open slice; weft dropped it."
+// problemLine describes a problem in one line, with its count and first position: "end_without_begin ×3, first at event 12
+// (byte 3456): An end matches no open slice; weft dropped it."
 func problemLine(p *trace.Problem) string {
 	line := fmt.Sprintf("%s ×%s", p.Name, table.Thousands(p.Count))
 	if len(p.Cases) > 0 {
@@ -239,7 +240,7 @@ func problemLine(p *trace.Problem) string {
 	return line + ": " + p.Sentence
 }
 
-// position returns where a case is.
+// position returns the position of a case.
 func position(c *trace.ProblemCase) problem.Position {
 	at := problem.NoPosition
 	if c.Event != nil {
@@ -251,7 +252,7 @@ func position(c *trace.ProblemCase) problem.Position {
 	return at
 }
 
-// caseText returns position and detail of a case.
+// caseText returns the position and detail of a case.
 func caseText(c *trace.ProblemCase) string {
 	at := position(c)
 	switch {
@@ -263,7 +264,7 @@ func caseText(c *trace.ProblemCase) string {
 	return at.String() + ": " + c.Detail
 }
 
-// durations are how long the steps of a conversion took, as JSON has them: in seconds.
+// durations is the JSON form of the durations of a conversion's steps.
 type durations struct {
 	Read      seconds `json:"read_s"`
 	Resolve   seconds `json:"resolve_s"`
@@ -276,7 +277,7 @@ func newDurations(d convert.Durations) durations {
 	return durations{seconds(d.Read), seconds(d.Resolve), seconds(d.Attribute), seconds(d.Write), seconds(d.Total)}
 }
 
-// seconds is a duration that is a number of seconds in JSON, in whole milliseconds.
+// seconds is a duration that JSON represents as seconds, rounded to milliseconds.
 type seconds time.Duration
 
 // MarshalJSON returns the seconds with three decimals.
@@ -284,7 +285,7 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.3f", time.Duration(s).Seconds()), nil
 }
 
-// withNumber is a name with the number that the input has after it, if it has one: "main [tid 7]".
+// withNumber appends the number that the input has, if any, to a name: "main [tid 7]".
 func withNumber(name, kind string, id trace.Value) string {
 	if id.Kind() == trace.NoValue {
 		return name
@@ -297,10 +298,11 @@ func withNumber(name, kind string, id trace.Value) string {
 	return name + " [" + number + "]"
 }
 
-// maxConstants bounds the values of one kind that a summary names.
+// maxConstants is the maximum number of values of one kind in a summary.
 const maxConstants = 4
 
-// factLines lists values that all samples of threads share, a line for each kind of value: "eventDelay: 0 ms on 157 threads".
+// factLines lists values that are the same in all samples of a thread, with a line for each kind of value: "eventDelay: 0 ms
+// on 157 threads".
 func factLines(facts []convert.Fact) (lines []string) {
 	type kind struct{ name, unit string }
 	var kinds []kind

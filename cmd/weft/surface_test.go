@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// maxExported is how many functions, methods and types the public packages may export together. It may only be lowered.
+// maxExported is the maximum number of functions, methods and types that the public packages may export together. It may only
+// be lowered.
 const maxExported = 115
 
 // TestPublicSurface counts what the public packages export. All of it is documented, constants too, and every package that exports something has an example.
@@ -28,7 +29,7 @@ func TestPublicSurface(t *testing.T) {
 	t.Logf("%d functions, methods and types", total)
 }
 
-// publicPackages returns the folders of packages that other modules can import, but for generated ones.
+// publicPackages returns the folders of packages that other modules can import, except for generated ones.
 func publicPackages(t *testing.T) (dirs []string) {
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -47,7 +48,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 			if strings.HasPrefix(name, ".") && name != ".." {
 				return filepath.SkipDir
 			}
-			// A module of its own is not part of weft's.
+			// A separate module is not part of weft's.
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && name != ".." {
 				return filepath.SkipDir
 			}

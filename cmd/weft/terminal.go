@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// terminal describes the terminal to which w writes. It alone decides about color.
+// terminal describes the terminal that w writes to. It alone decides about color.
 func (env *environment) terminal(w io.Writer) table.Terminal {
 	if !env.isTerminal(w) {
 		return table.Terminal{}
@@ -16,8 +16,8 @@ func (env *environment) terminal(w io.Writer) table.Terminal {
 	return table.Terminal{Columns: env.width(w), Color: wantsColor()}
 }
 
-// wantsColor reports whether a terminal should show color: not with NO_COLOR (no-color.org), not on a dumb one, and
-// on Windows only where the terminal program declares that it knows the sequences.
+// wantsColor reports whether a terminal should show color: not with NO_COLOR (no-color.org), not on a dumb terminal, and on
+// Windows only if the terminal program declares that it supports escape sequences.
 func wantsColor() bool {
 	kind := os.Getenv("TERM")
 	if os.Getenv("NO_COLOR") != "" || kind == "dumb" {

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// colored are commands whose text has headings, or what people must not miss.
+// colored returns commands whose text has headings, or parts that users must not miss.
 func colored(t *testing.T) [][]string {
 	traces := filepath.Join(recording.Testdata(t), "traces")
 	chrome := filepath.Join(traces, "chrome", "chrome-devtools-tiny.json.gz")
@@ -37,7 +37,7 @@ func TestColor(t *testing.T) {
 			t.Setenv("NO_COLOR", noColor)
 			t.Setenv("TERM", term)
 			c := newConsole(strings.NewReader(""), isTerminal)
-			c.width = func(io.Writer) int { return 250 } // bars take the room of a column in less
+			c.width = func(io.Writer) int { return 250 } // with fewer columns, bars would take the room of a column
 			run(t.Context(), append([]string{"weft"}, args...), &c.environment)
 			if c.out.Len() == 0 {
 				return c.err.String()
@@ -54,7 +54,7 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// withoutBars returns text without colors, bars, the room that they take, and the line of info that is nothing else.
+// withoutBars returns text without colors, bars, the room that they take, and the line of info that consists only of bars.
 func withoutBars(text string) string {
 	return bars.ReplaceAllString(busyLine.ReplaceAllString(emphasis.ReplaceAllString(text, ""), ""), " ")
 }
@@ -64,10 +64,11 @@ var (
 	busyLine = regexp.MustCompile("(?m)^  busy .*\n")
 )
 
-// emphasis matches the sequences of terminals.
+// emphasis matches terminal sequences for emphasis.
 var emphasis = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Lines that are longer than a terminal is wide go on below where their text began. Numbers keep their units, and names their ids.
+// Lines longer than the terminal's width continue below the start of their text. Numbers keep their units, and names their
+// ids.
 func TestWrap(t *testing.T) {
 	on := table.Terminal{Columns: 40}
 	for line, want := range map[string]string{
@@ -87,7 +88,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// What is shortened keeps the numbers that it shows whole.
+// Shortened texts do not cut numbers.
 func TestElideTo(t *testing.T) {
 	for _, test := range []struct {
 		text  string
@@ -114,7 +115,7 @@ func TestPageNamesProcesses(t *testing.T) {
 	}
 }
 
-// copiesOf returns several files with the contents of one.
+// copiesOf returns several copies of a file.
 func copiesOf(t *testing.T, path string, n int) (paths []string) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -130,8 +131,8 @@ func copiesOf(t *testing.T, path string, n int) (paths []string) {
 	return paths
 }
 
-// Whatever the width of a terminal: no line is longer, no number is cut, the column by which a table is sorted is there, and no one
-// reads a command line instead of the name of a process.
+// Whatever the width of a terminal, no line is longer, no number is cut, the column by which a table is sorted is shown, and
+// command lines never replace process names.
 func TestWidths(t *testing.T) {
 	traces := filepath.Join(recording.Testdata(t), "traces")
 	chrome, browser := filepath.Join(traces, "chrome", "chrome-devtools-tiny.json.gz"), filepath.Join(traces, "otlp", "browser.json.gz")
@@ -140,7 +141,7 @@ func TestWidths(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		in   []string
-		want string // a part of the titles of columns
+		want string // part of the column titles
 	}{
 		{"report cost --by process", []string{browser}, "self ms"},
 		{"report cost --by process --sort -slices", []string{browser}, "slices"},

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// readFlags are the flags that name a file which a command reads.
+// readFlags are the flags that name a file to read.
 var readFlags = [...]string{"phases", "program", "script", "ui"}
 
-// usedFiles are the files that a run reads and writes. No output takes the place of one of them, even with --force.
+// usedFiles tracks the files that a run reads and writes. No output replaces one of them, even with --force.
 type usedFiles struct {
 	lock    sync.Mutex
 	read    map[string]fs.FileInfo // by name
@@ -21,8 +21,8 @@ func newUsedFiles() *usedFiles {
 	return &usedFiles{read: map[string]fs.FileInfo{}, written: map[string]bool{}, folders: folders{}}
 }
 
-// reads records files that the run reads or will read. openInput records what it opens; this is for files that are opened after an output, or
-// elsewhere.
+// reads records files that the run reads or will read. openInput records the files that it opens; reads is for files that are
+// opened after an output is created, or elsewhere.
 func (u *usedFiles) reads(names ...string) {
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -40,7 +40,7 @@ func (u *usedFiles) note(name string, info fs.FileInfo) {
 	u.read[name] = info
 }
 
-// checkRead refuses the path of a file that the run reads, under any name.
+// checkRead rejects an output path that is a file the run reads, under any name.
 func (u *usedFiles) checkRead(place string) error {
 	out, err := os.Stat(place)
 	if u == nil || err != nil || !out.Mode().IsRegular() {
@@ -56,7 +56,7 @@ func (u *usedFiles) checkRead(place string) error {
 	return nil
 }
 
-// check refuses a path as checkRead does, and the path of another output; "-" is standard output.
+// check rejects a path as checkRead does, and also the path of another output; "-" is standard output.
 func (u *usedFiles) check(place string) error {
 	if u == nil {
 		return nil
@@ -75,7 +75,7 @@ func (u *usedFiles) check(place string) error {
 	return u.checkRead(place)
 }
 
-// take reserves a path for an output, or refuses it as check does.
+// take reserves a path for an output, or rejects it as check does.
 func (u *usedFiles) take(place string) error {
 	err := u.check(place)
 	if err == nil && u != nil {

@@ -42,7 +42,7 @@ The exit code is 1 if there is a violation.`,
 	}
 }
 
-// verify checks one file. It returns errReported if that has violations.
+// verify checks one file. It returns errReported if the file has violations.
 func verify(c *cli.Context, env *environment, name string, src *input) error {
 	progress := startProgress(env, inputName(name), src.size, true)
 	report, json, err := verifyReader(c, progress.reader(src))
@@ -61,7 +61,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 	return err
 }
 
-// verifyReader checks the trace in r. It also returns whether that starts like JSON.
+// verifyReader checks the trace in r. It also reports whether r starts like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
 	unpacked, err := inputs.UnpackStrict(c.Context, r, "")
 	if err != nil {
@@ -69,16 +69,16 @@ func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, js
 	}
 	defer unpacked.Close()
 	buffered := bufio.NewReader(unpacked)
-	head, _ := buffered.Peek(64) // an error comes again
+	head, _ := buffered.Peek(64) // an error recurs in Verify
 	report, err = pftrace.Verify(c.Context, buffered, pftrace.VerifyOptions{Strict: c.Bool("pedantic")})
 	return report, beginsLikeJSON.Match(head), err
 }
 
-// beginsLikeJSON matches a list or an object with something inside. The first byte may be a line feed, which a Perfetto
-// trace begins with as well; but no packet begins so.
+// beginsLikeJSON matches the start of a JSON array or object. The first byte may be a line feed, which also starts a Perfetto
+// trace, but no packet continues like this.
 var beginsLikeJSON = regexp.MustCompile(`^\s*(?:\{\s*["}]|\[\s*[\]{])`)
 
-// namedVerifyReport is what --json writes.
+// namedVerifyReport is the output of --json.
 type namedVerifyReport struct {
 	Input string `json:"input"`
 	*pftrace.VerifyReport
@@ -93,7 +93,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, table.Thousands(r.Packets),
 		table.Thousands(r.Events), table.Thousands(r.Violations), table.Thousands(r.Warnings))
 	if detail := notPerfetto(r, json); detail != "" {
-		// For a file of another format the other fields are meaningless.
+		// For a file in another format the other fields are meaningless.
 		_, err := fmt.Fprintf(env.stdout, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
 		return err
 	}

@@ -44,7 +44,7 @@ one, and how to use a Perfetto UI that is not on the internet.`,
 	}
 }
 
-// viewFlags are the flags of view that are not flags of convert, or have another default.
+// viewFlags returns the flags of view that convert lacks, or for which it has other defaults.
 func viewFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "no-open", Usage: "open no browser, print the address", DisableDefaultText: true},
@@ -60,7 +60,7 @@ func viewFlags() []cli.Flag {
 	}
 }
 
-// directPort is the port from which the Perfetto UI may fetch: its policy names this one.
+// directPort is the only port that the content security policy of the Perfetto UI allows it to fetch from.
 const directPort = 9001
 
 // A viewJob is one call of the view command.
@@ -68,19 +68,19 @@ type viewJob struct {
 	env    *environment
 	files  []string
 	opts   convert.Options
-	asIs   bool   // Perfetto traces are shown as they are
-	output string // file that the converted trace is written to; "": a nameless one
+	asIs   bool   // show Perfetto traces unchanged
+	output string // where to keep the converted trace; "": in a nameless file
 	force  bool
 	quiet  bool
 
-	ui     string // where the UI is
+	ui     string // location of the UI
 	port   int
 	noOpen bool
 	once   bool
 	direct bool
 
-	window selection.Window // what to show first
-	event  *uint32          // what to select; nil: nothing
+	window selection.Window // the part to show first
+	event  *uint32       // the event to select; nil: none
 	pin    []string
 }
 
@@ -110,7 +110,7 @@ func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	return j, j.check(c)
 }
 
-// changesPerfetto reports whether flags of conversions are set, so that a Perfetto trace is not shown unchanged.
+// changesPerfetto reports whether flags are set that require the conversion of Perfetto traces.
 func changesPerfetto(c *cli.Context) bool {
 	for _, name := range []string{"attribute", "args", "js-calls", "profile"} {
 		if c.IsSet(name) {
@@ -144,7 +144,7 @@ func (j *viewJob) readFirstView(c *cli.Context) (err error) {
 	return nil
 }
 
-// check refuses combinations that cannot work.
+// check rejects combinations that cannot work.
 func (j *viewJob) check(c *cli.Context) error {
 	several := len(j.files) > 1
 	switch {
@@ -171,5 +171,5 @@ func (j *viewJob) check(c *cli.Context) error {
 	return nil
 }
 
-// viewHint is the command to look at a trace.
+// viewHint returns a message with the command to view a trace.
 func viewHint(path string) string { return "weft view " + shellWord(printable(path)) + " shows it" }

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// findEvent returns the slice or instant that is event N of the input. If the input is shown as it is, it has to be in the file: calls that
-// weft makes of samples are not.
+// findEvent returns the slice or instant that is event N of the input. If the input is shown unchanged, the event must be in
+// the file, which does not contain the calls that weft makes from samples.
 func findEvent(ctx context.Context, tl *timeline.Timeline, number uint32, asItIs bool) (found *view.Event, err error) {
 	last, idle, call := int64(-1), false, false
 	err = tl.Walk(ctx, func(item *timeline.Item) error {
@@ -49,7 +49,7 @@ func findEvent(ctx context.Context, tl *timeline.Timeline, number uint32, asItIs
 	return nil, fmt.Errorf("--event: event %d is neither a slice nor an instant; weft dump shows their numbers", number)
 }
 
-// lengthInUI is the length that the UI gives a slice or an instant.
+// lengthInUI returns the duration of a slice or an instant in the UI.
 func lengthInUI(item *timeline.Item) int64 {
 	switch {
 	case item.Kind == timeline.ItemInstant:

@@ -19,10 +19,10 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// What the UI shows first by default: the busy part of the timeline, expanded tracks, and pinned tracks.
+// The default first view of the UI: the busy part of the timeline, expanded tracks, and pinned tracks.
 
-// convertToLookAt converts a trace and finds its first view. survey, which may be nil, gets the trace before it is attributed. Traces of weft
-// attribute have no timeline, so all of them is shown.
+// convertToLookAt converts a trace and finds its first view. survey, which may be nil, is called with the trace before
+// attribution. If packets are kept and attributed there is no timeline, so the whole trace is shown.
 func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts convert.Options, survey func(*load.Trace) error) (*convert.Report, view.FirstView, error) {
 	if opts.KeepPackets && opts.Attribute != nil {
 		report, err := convert.Convert(ctx, dst, src, opts)
@@ -41,14 +41,14 @@ func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts con
 }
 
 const (
-	maxExpanded = 3 // processes of a trace that is expanded
-	maxPinned   = 3 // processes of pages whose tracks are pinned
+	maxExpanded = 3 // maximum number of processes in a trace to expand
+	maxPinned   = 3 // maximum number of pages' processes whose tracks to pin
 )
 
-// Parts of expressions for the paths of tracks. They contain no threads.
+// Regular expressions for the paths of tracks. Paths contain no threads.
 const (
-	topLevel = `^(?!System$)(?:(?! > ).)*$` // processes, and tracks beside them; System has marks of clocks only
-	// Long tasks and contexts of the threads with some tids. The UI adds the tid to the name of each track of a thread.
+	topLevel = `^(?!System$)(?:(?! > ).)*$` // processes, and tracks beside them; System contains only clock marks
+	// Long tasks and contexts of threads with given tids. The UI adds the tid to the name of each track of a thread.
 	ofThreads = ` > \(contexts and states\) \((%s)\) > (Long tasks|Context: .*) \(\d+\)$`
 )
 
@@ -71,15 +71,15 @@ func firstView(ctx context.Context, tl *timeline.Timeline, report *convert.Repor
 	return first, nil
 }
 
-// busy has the numbers of starts, ends and values over time, and of starts by track.
+// busy counts starts, ends and values over time, and starts by track.
 type busy struct {
 	span   convert.Span
 	bins   [512]int64 // equal parts of the span
 	starts []int64    // by track
-	total  int64      // of bins
+	total  int64      // sum of bins
 }
 
-// minBusy is the number of starts, ends and values below which all of a trace is shown.
+// minBusy is the number of starts, ends and values below which the whole trace is shown.
 const minBusy = 100
 
 func (b *busy) add(group []timeline.Record) error {
@@ -108,8 +108,8 @@ func (b *busy) count(ts timeline.Nanos) {
 	b.total++
 }
 
-// window returns the part without the first and the last 0.5 % of all that starts and ends, and some room around it; nil
-// if that is nearly all of it.
+// window returns the part of the trace without the first and the last 0.5 % of starts, ends and values, with some room around
+// it; nil if that is nearly the whole trace.
 func (b *busy) window() *view.Window {
 	if b.total < minBusy {
 		return nil
@@ -134,7 +134,7 @@ func (b *busy) window() *view.Window {
 	return w
 }
 
-// pages returns the tids of the main threads of pages on which most starts.
+// pages returns the tids of the pages' main threads with the most starts.
 func (b *busy) pages(tl *timeline.Timeline) (tids []string) {
 	var mains []timeline.TrackID
 	for id := range timeline.TrackID(tl.TrackCount()) {
@@ -153,7 +153,7 @@ func (b *busy) pages(tl *timeline.Timeline) (tids []string) {
 	return tids
 }
 
-// requested replaces the default first view by the flags. For that it reads an input that was not converted, too.
+// requested replaces the default first view as the flags require. For that it also reads an input that was not converted.
 func (v *viewing) requested(ctx context.Context, first *view.FirstView, name string, in *stored, report *convert.Report) error {
 	for _, regex := range v.pin {
 		first.Commands = append(first.Commands, view.PinNames(regex))

@@ -23,23 +23,23 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// A stored is a file that can be read in any order and more than once.
+// A stored is a file that can be read in any order and repeatedly.
 type stored struct {
 	io.ReaderAt
 	io.Closer
 	size int64
 }
 
-// reader reads all of it.
+// reader returns a reader of the whole file.
 func (s *stored) reader() io.Reader { return io.NewSectionReader(s, 0, s.size) }
 
-// prepare converts a file to a Perfetto trace and gives it to the server. If that fails it removes what it wrote.
+// prepare converts a file to a Perfetto trace and passes it to the server. If that fails, it closes the files that it opened.
 func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err error) {
 	opened := len(v.close)
 	defer func() {
-		if err != nil && ctx.Err() == nil { // else a pipe may still be read
+		if err != nil && ctx.Err() == nil { // otherwise a pipe may still be being read
 			for _, c := range v.close[opened:] {
-				_ = c.Close() // err says more
+				_ = c.Close() // err is more informative
 			}
 			v.close = v.close[:opened]
 		}
@@ -80,8 +80,8 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	return nil
 }
 
-// fileName is the name under which a browser saves a trace: of -o; of a Perfetto trace its own, without the ending of the container it was
-// unpacked from; otherwise convert's.
+// fileName returns the name under which a browser saves a trace: the name in -o; for a Perfetto trace its own name, without
+// the suffix of a container that it was unpacked from; otherwise the name that convert would use.
 func (v *viewing) fileName(name string, converted, asIs bool) string {
 	base := filepath.Base(name)
 	isTrace := func(name string) bool {
@@ -103,7 +103,7 @@ func (v *viewing) fileName(name string, converted, asIs bool) string {
 	return unpacked + outputSuffix
 }
 
-// fit returns a trace that the page can hand over: compressed, which the UI reads, if it is too long.
+// fit returns a trace that the page can hand over. It compresses a trace that is too long, because the UI reads gzip.
 func (v *viewing) fit(ctx context.Context, name string, made *stored, p *progress) (*stored, error) {
 	switch {
 	case made.size == 0:
@@ -126,13 +126,13 @@ func (v *viewing) fit(ctx context.Context, name string, made *stored, p *progres
 	return nil, fmt.Errorf("%s: trace is %s, a page can hand over %s: %s", inputName(name), is, most, use)
 }
 
-// errTooLongForPage means that a trace is too long for a page even when it is packed.
+// errTooLongForPage means that a trace is too long for a page even when compressed.
 var errTooLongForPage = errors.New("too long for a page")
 
-// pack packs a trace with gzip into a nameless file.
+// pack compresses a trace with gzip into a nameless file.
 func (v *viewing) pack(ctx context.Context, made *stored, p *progress) (packed *stored, err error) {
 	var magic [2]byte
-	if _, err := made.ReadAt(magic[:], 0); err == nil && magic == [2]byte{0x1F, 0x8B} { // it is packed, and that was all
+	if _, err := made.ReadAt(magic[:], 0); err == nil && magic == [2]byte{0x1F, 0x8B} { // already compressed, and still too long
 		return nil, errTooLongForPage
 	}
 	temp, err := extsort.NewFile(v.opts.TempDir)
@@ -149,7 +149,7 @@ func (v *viewing) pack(ctx context.Context, made *stored, p *progress) (packed *
 		return nil, err
 	}
 	src := made.reader()
-	if p.read.Load() == 0 { // the input, as it is
+	if p.read.Load() == 0 { // the input is shown unchanged, and was not read yet
 		src = p.reader(src)
 	}
 	if _, err := io.Copy(out, contextReader{ctx, src}); err != nil {
@@ -179,7 +179,7 @@ func (c *cappedWriter) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// tell sends the progress of a conversion to the page, until stop is called.
+// tell sends the progress of a conversion to the page until stop is called.
 func (v *viewing) tell(t *view.Trace, p *progress, size int64) (stop func()) {
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -221,8 +221,8 @@ func madeText(name string, made, shown *stored, report *convert.Report) string {
 	return b.String()
 }
 
-// make converts an input to a Perfetto trace, and finds the first view. Both are closed when the viewing ends. If nothing was converted, survey
-// was not called and there is no report.
+// make converts an input to a Perfetto trace, and finds the first view. in and made are closed when the viewing ends. If
+// nothing was converted, survey was not called and report is nil.
 func (v *viewing) make(ctx context.Context, name string, src *input, p *progress, survey func(*load.Trace) error) (
 	in, made *stored, report *convert.Report, first view.FirstView, err error,
 ) {
@@ -259,7 +259,7 @@ func (v *viewing) make(ctx context.Context, name string, src *input, p *progress
 	return in, made, report, first, err
 }
 
-// store returns an input as a file. It copies a pipe to a nameless one.
+// store returns an input as a file. It copies a pipe to a nameless file.
 func (v *viewing) store(ctx context.Context, src *input, p *progress) (*stored, error) {
 	if f, ok := src.ReadCloser.(io.ReaderAt); ok && src.size >= 0 {
 		in := &stored{f, src, src.size}
@@ -280,18 +280,18 @@ func (v *viewing) store(ctx context.Context, src *input, p *progress) (*stored, 
 	select {
 	case err = <-copied:
 	case <-ctx.Done():
-		return nil, ctx.Err() // the file has no name, and ends with the program
+		return nil, ctx.Err() // the file has no name, and vanishes with the program
 	}
 	v.close = append(v.close, in)
 	in.size = temp.Size()
 	return in, err
 }
 
-// headSize is the length of the start of an input that identifies a Perfetto trace.
+// headSize is the number of bytes at the start of an input by which a Perfetto trace is recognised.
 const headSize = 4 << 10
 
-// isPerfetto reports whether an input is a Perfetto trace, and its containers. An input that cannot be unpacked is not; its conversion reports
-// why.
+// isPerfetto reports whether an input is a Perfetto trace, and returns its containers. It returns false for an input that
+// cannot be unpacked; the conversion will report why.
 func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containers []string) {
 	if v.opts.From != convert.FormatAuto && v.opts.From != convert.FormatPerfetto {
 		return false, nil
@@ -330,12 +330,12 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// outputError is an error that is about the output and names it.
+// outputError is an error about the output; it names the output.
 type outputError struct{ error }
 
 func (e *outputError) Unwrap() error { return e.error }
 
-// write has fill write a file: of -o, or a nameless one.
+// write creates the -o file or a nameless one, and calls fill to write it.
 func (v *viewing) write(ctx context.Context, fill func(io.Writer) error) (*stored, error) {
 	if v.output != "" {
 		return v.writeOutput(ctx, fill)
@@ -356,7 +356,7 @@ func (v *viewing) write(ctx context.Context, fill func(io.Writer) error) (*store
 	return made, nil
 }
 
-// writeOutput has fill write the file of -o, which appears when it is complete.
+// writeOutput calls fill to write the -o file, which appears only once it is complete.
 func (v *viewing) writeOutput(ctx context.Context, fill func(io.Writer) error) (*stored, error) {
 	dst, err := createOutput(ctx, v.env, v.output, v.force)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// survey returns the function that reports on a trace during its conversion; nil: the report must read the input again, because the conversion
-// leaves out data (--args) or adds some (--attribute).
+// survey returns the function that makes the report on a trace during its conversion. It returns nil if there is no report
+// (--direct), or if the report must read the input again because the conversion leaves out data (--args) or adds some
+// (--attribute).
 func (v *viewing) survey(ctx context.Context, shown *view.Trace, name string) func(*load.Trace) error {
 	if v.direct || v.opts.KeepPackets || v.opts.NoArgs || len(v.opts.Args) > 0 {
 		return nil
@@ -24,13 +25,14 @@ func (v *viewing) survey(ctx context.Context, shown *view.Trace, name string) fu
 	return func(t *load.Trace) error { return v.report(ctx, shown, name, t) }
 }
 
-// reportLater reports on an input that is not converted, or that survey cannot report on, while other files are converted.
+// reportLater makes the report on an input that is not converted, or that survey cannot handle, while other files are
+// converted.
 func (v *viewing) reportLater(ctx context.Context, shown *view.Trace, name string, in *stored) {
 	v.reporting.Lock()
 	defer v.reporting.Unlock()
 	opts := v.opts
-	opts.Attribute, opts.KeepPackets = nil, false // the report attributes by itself,
-	opts.Args, opts.NoArgs = nil, false           // and reads what the trace may lack
+	opts.Attribute, opts.KeepPackets = nil, false // the report attributes on its own,
+	opts.Args, opts.NoArgs = nil, false           // and needs arguments that the trace may lack
 	t, err := load.One(ctx, in.reader(), opts)
 	if err == nil {
 		err = errors.Join(v.report(ctx, shown, name, t), t.Close())
@@ -40,7 +42,8 @@ func (v *viewing) reportLater(ctx context.Context, shown *view.Trace, name strin
 	}
 }
 
-// report gives the page the report of a trace. Without a report the page has the timeline, so only the end of the viewing is an error.
+// report adds the report on a trace to the page. Without it the page still shows the timeline, so it returns an error only
+// once ctx is done.
 func (v *viewing) report(ctx context.Context, shown *view.Trace, name string, t *load.Trace) error {
 	file := filepath.Base(name)
 	if name == inputs.Stdin {

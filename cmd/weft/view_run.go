@@ -21,26 +21,26 @@ import (
 // failureShown is how long to wait for a browser to open the page about a failure.
 const failureShown = 10 * time.Second
 
-// browserComes is how long to wait for a browser that was opened.
+// browserComes is how long to wait for an opened browser to connect.
 const browserComes = 20 * time.Second
 
-// A viewing is a viewJob under way.
+// A viewing is a viewJob in progress.
 type viewing struct {
 	*viewJob
-	handover int64 // bytes that the page can hand over
+	handover int64 // how many bytes the page can hand over
 
 	server *view.Server
 	traces []*view.Trace
 	close  []io.Closer // the files of the traces
 
-	reports   sync.WaitGroup // running or waiting
-	reporting sync.Mutex     // one is made at a time
+	reports   sync.WaitGroup // reports that are running or waiting
+	reporting sync.Mutex     // only one report is made at a time
 
 	terminal sync.Mutex
-	progress *progress // of the conversion under way, nil if there is none
+	progress *progress // of the current conversion; nil if there is none
 }
 
-// run shows the traces until the user ends it, or with --once until the UI has them.
+// run shows the traces until the user ends the program or, with --once, until the UI has them.
 func (j *viewJob) run(ctx context.Context) (err error) {
 	for _, name := range j.files {
 		if err := j.checkInput(ctx, name); err != nil {
@@ -78,8 +78,8 @@ func (j *viewJob) run(ctx context.Context) (err error) {
 	return v.wait(ctx, failed, opened)
 }
 
-// checkInput opens an input and closes it again, because a mistake in a name should not open a browser. It leaves pipes alone, because closing one
-// would end its writer.
+// checkInput opens and closes an input, so that a mistake in a name does not open a browser. It skips pipes, because closing
+// one would end its writer.
 func (j *viewJob) checkInput(ctx context.Context, name string) error {
 	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
@@ -116,7 +116,8 @@ func (j *viewJob) listen() (*view.Server, error) {
 	return nil, err
 }
 
-// open prints the address and opens a browser, which may take longer than converting. The channel gets whether there is one.
+// open prints the address and opens a browser, which may take longer than converting. The channel receives whether a browser
+// was opened.
 func (v *viewing) open(ctx context.Context) <-chan bool {
 	v.print("Looking at it: %s   (Ctrl-C ends this)\n", v.server.Address())
 	if v.direct && v.server.Asks() {
@@ -144,7 +145,7 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 	return opened
 }
 
-// awaitBrowser prints advice if a browser was opened and does not connect: some cannot read the file that redirects them here.
+// awaitBrowser prints advice if an opened browser does not connect: some cannot read the file that redirects them here.
 func (v *viewing) awaitBrowser(ctx context.Context, patience time.Duration) {
 	select {
 	case <-v.server.Entered():
@@ -154,7 +155,7 @@ func (v *viewing) awaitBrowser(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// forwards are the flags of ssh that lead to the server.
+// forwards returns the ssh flags that forward ports to the server.
 func (v *viewing) forwards() string {
 	var b strings.Builder
 	for _, port := range v.server.Ports() {
@@ -163,7 +164,7 @@ func (v *viewing) forwards() string {
 	return b.String()
 }
 
-// print writes to standard error, above the line of a progress.
+// print writes to standard error, above the progress line.
 func (v *viewing) print(format string, args ...any) {
 	v.terminal.Lock()
 	defer v.terminal.Unlock()
@@ -175,7 +176,7 @@ func (v *viewing) print(format string, args ...any) {
 	v.progress.print(write)
 }
 
-// showProgress sets the progress whose line messages respect; nil: none.
+// showProgress sets the progress whose line print clears first; nil: none.
 func (v *viewing) showProgress(p *progress) {
 	v.terminal.Lock()
 	defer v.terminal.Unlock()
@@ -198,7 +199,7 @@ func (v *viewing) prepareAll(ctx context.Context) (failed int, err error) {
 	return failed, nil
 }
 
-// wait waits until the user ends it, or everything is done.
+// wait waits until the user ends the program or, with --once, until everything is done.
 func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) error {
 	if failed == len(v.traces) {
 		v.waitForFailure(ctx, opened)
@@ -218,7 +219,7 @@ func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) erro
 	return nil
 }
 
-// waitForHandover waits until the UI has all traces that could be converted, and the page has shown which could not.
+// waitForHandover waits until the UI has all traces that could be converted, and the page has shown all failures.
 func (v *viewing) waitForHandover(ctx context.Context) {
 	for _, t := range v.traces {
 		select {
@@ -230,7 +231,7 @@ func (v *viewing) waitForHandover(ctx context.Context) {
 	}
 }
 
-// waitForFailure gives a browser time to show the failure.
+// waitForFailure waits until a browser has shown the failure, for at most failureShown.
 func (v *viewing) waitForFailure(ctx context.Context, opened <-chan bool) {
 	patience := time.NewTimer(failureShown)
 	defer patience.Stop()
@@ -251,7 +252,7 @@ func (v *viewing) waitForFailure(ctx context.Context, opened <-chan bool) {
 	}
 }
 
-// viewName is the name of a file in the page.
+// viewName returns the name of a file for the page.
 func viewName(name string) string {
 	if name == "-" {
 		return inputName(name)

@@ -23,8 +23,8 @@ import (
 )
 
 // viewer is a program for $BROWSER in scripts. It does what the page does, without a browser: it listens to the events,
-// fetches the traces into the files viewed.0, viewed.1, …, and reports that it has handed them over. What else it learned is in the file
-// viewed.txt.
+// fetches the traces into the files viewed.0, viewed.1, …, and reports that it has handed them over. It writes whatever else
+// it learned to the file viewed.txt.
 func viewer() {
 	if err := viewAddress(os.Args[len(os.Args)-1]); err != nil {
 		fmt.Fprintln(os.Stderr, "viewer:", err)
@@ -80,7 +80,7 @@ func viewDirect(link, address string) error {
 	return errors.Join(os.WriteFile("viewed.0", trace, 0o666), note([]byte(text)))
 }
 
-// viewPage does what the page of weft does.
+// viewPage does what weft's page does.
 func viewPage(page string) error {
 	response, err := http.Get(page + "events")
 	if err != nil {
@@ -109,7 +109,7 @@ func viewPage(page string) error {
 			}
 			done[i] = true
 			fmt.Fprintf(&text, "%s%s: %s %s%s\n", state.UI, t.Name, t.State, t.Arguments, t.Failure)
-			if err := note(text.Bytes()); err != nil { // weft may end at once when it is told
+			if err := note(text.Bytes()); err != nil { // weft may end as soon as it is told
 				return err
 			}
 			if t.State == "ready" {
@@ -125,7 +125,7 @@ func viewPage(page string) error {
 	return errors.New("the events have ended")
 }
 
-// note writes viewed.txt, which is there when it is complete.
+// note writes viewed.txt, which appears only once it is complete.
 func note(text []byte) error {
 	return errors.Join(os.WriteFile("viewed.tmp", text, 0o666), os.Rename("viewed.tmp", "viewed.txt"))
 }
@@ -182,7 +182,7 @@ func TestViewFileName(t *testing.T) {
 	}
 }
 
-// A trace that is too long for a page is packed, and refused with what helps if that is not enough.
+// A trace that is too long for a page is compressed; if that is not enough, it is rejected with advice.
 func TestTooLongForPage(t *testing.T) {
 	noise := make([]byte, 3<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
@@ -246,7 +246,7 @@ func listening(t *testing.T) *view.Server {
 	return server
 }
 
-// A browser that was opened and does not come, because it cannot read the file that leads it here, is not waited for in silence.
+// If an opened browser does not connect, because it cannot read the file that leads it here, weft does not wait silently.
 func TestBrowserDoesNotCome(t *testing.T) {
 	server := listening(t)
 	var printed bytes.Buffer
@@ -257,7 +257,7 @@ func TestBrowserDoesNotCome(t *testing.T) {
 	}
 }
 
-// What could not be converted is not kept until the end.
+// Files that could not be converted are closed before the end.
 func TestFailedViewKeepsNothing(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.json")
 	if err := os.WriteFile(name, []byte("{neither"), 0o666); err != nil {
@@ -271,7 +271,8 @@ func TestFailedViewKeepsNothing(t *testing.T) {
 	}
 }
 
-// What is shown first: the part of the timeline in which most happens, tracks of the pages with most events, and all tracks of few processes.
+// The first view: the busiest part of the timeline, the tracks of the pages with the most events, and all tracks of few
+// processes.
 func TestFirstView(t *testing.T) {
 	events := func(processes int, work string) string {
 		b := new(strings.Builder)

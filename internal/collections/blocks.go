@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// List is a list of values in blocks, for data that grows while an input is read. A growing slice is copied, and briefly needs its memory
-// twice; a List does not move, and needs no more memory than its values. The zero List is empty.
+// List is a list of values in blocks, for data that grows while an input is read. A growing slice is copied, and briefly needs
+// twice its memory; a List does not move its values and needs no more memory than they do. The zero List is empty.
 type List[T any] struct {
-	blocks [][]T // of blockLen values each; the first one grows to that
+	blocks [][]T // blocks of blockLen values each; the first grows to that size
 	n      int
 }
 
@@ -21,7 +21,7 @@ const (
 // Len returns the number of values.
 func (l *List[T]) Len() int { return l.n }
 
-// At returns the value with an index, which must be in range, for reading or writing.
+// At returns the value at index i, which must be in range, for reading or writing.
 func (l *List[T]) At(i int) *T { return &l.blocks[i>>blockBits][i&(blockLen-1)] }
 
 // Append adds a value.
@@ -43,7 +43,8 @@ func (l *List[T]) Next() *T {
 	return &l.blocks[i][k]
 }
 
-// Join moves the values of another list to the end of l and empties it. Their indexes increase by shift; values in the gap are unspecified.
+// Join moves the values of other to the end of l and empties other. Their indexes increase by shift; the values in the gap are
+// unspecified.
 func (l *List[T]) Join(other *List[T]) (shift int) {
 	shift = len(l.blocks) << blockBits
 	l.blocks, l.n = append(l.blocks, other.blocks...), shift+other.n
@@ -51,7 +52,7 @@ func (l *List[T]) Join(other *List[T]) (shift int) {
 	return shift
 }
 
-// Truncate keeps the first n values, where n is at most Len. The memory of the others is kept for reuse.
+// Truncate keeps the first n values, where n is at most Len. The memory of the other values is kept for reuse.
 func (l *List[T]) Truncate(n int) { l.n = n }
 
 // Clip frees memory that was kept for reuse.

@@ -37,7 +37,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A clipped list keeps its values, accepts more, and has no more blocks than it needs.
+// A clipped list keeps its values, accepts more values, and has no more blocks than it needs.
 func TestClip(t *testing.T) {
 	for _, n := range []int{0, 1, firstBlock, blockLen - 1, blockLen, blockLen + 1} {
 		var l List[int]
@@ -76,7 +76,7 @@ func TestListIsNotHeldTwice(t *testing.T) {
 	runtime.KeepAlive(&l)
 }
 
-// After Join, the values of the other list are in the blocks after the list's own.
+// After Join, the values of the other list are in the blocks that follow the list's own.
 func TestJoin(t *testing.T) {
 	const added = blockLen + 3
 	for _, n := range []int{0, 1, firstBlock, blockLen, blockLen + 1} {

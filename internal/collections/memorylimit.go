@@ -1,14 +1,15 @@
-// Package collections has data structures for many values that are in memory while an input is read: a list that does not move, a heap, an
-// order by numbers, and a limit for their memory. Package extsort sorts what does not fit.
+// Package collections provides data structures for large numbers of values that stay in memory while an input is read: a list
+// that does not move its values, a heap, an order by number, and a limit on their memory. Package extsort sorts data that does
+// not fit into memory.
 package collections
 
 import "fmt"
 
-// A MemoryLimit limits the memory of some data. The zero MemoryLimit is unlimited.
+// A MemoryLimit limits the memory for some data. The zero MemoryLimit is unlimited.
 type MemoryLimit struct {
-	// What describes the data at the start of a sentence: "profiles are held in memory while they are read".
+	// What describes the data as the start of a sentence: "profiles are held in memory while they are read".
 	What string
-	// Limit is the most bytes; 0: unlimited.
+	// Limit is the maximum number of bytes; 0: unlimited.
 	Limit int64
 	used  int64
 }
@@ -27,13 +28,13 @@ func (r *MemoryLimit) Add(n int64) error {
 	return nil
 }
 
-// Full is the error of a MemoryLimit whose limit is exceeded.
+// Full returns the error for a MemoryLimit whose limit is exceeded.
 func (r *MemoryLimit) Full() error { return &MemoryLimitError{r.What, r.Limit} }
 
 // Used returns the number of bytes in use.
 func (r *MemoryLimit) Used() int64 { return r.used }
 
-// MemoryLimitError means that an input needs more memory than the limit.
+// MemoryLimitError means that an input needs more memory than its limit allows.
 type MemoryLimitError struct {
 	What  string // as in MemoryLimit
 	Limit int64

@@ -1,13 +1,13 @@
 package collections
 
-// Heap is a heap with its least item at the top. Use NewHeap.
+// Heap is a heap with the least item at the top. Use NewHeap to create one.
 type Heap[T any] struct {
 	items []T
 	less  func(a, b *T) bool
-	moved T // the item being moved, which is written once, to its final position
+	moved T // the item being moved, which is written only once, to its final position
 }
 
-// NewHeap returns an empty heap in the order of less.
+// NewHeap returns an empty heap ordered by less.
 func NewHeap[T any](less func(a, b *T) bool) Heap[T] { return Heap[T]{less: less} }
 
 // Len returns the number of items.
@@ -43,7 +43,7 @@ func (h *Heap[T]) Pop() T {
 	return least
 }
 
-// Fix restores the order after a change of the top item.
+// Fix restores the order after the top item has changed.
 func (h *Heap[T]) Fix() {
 	h.moved = h.items[0]
 	i := 0

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// RadixOrder orders many things by numbers. A key is the number of a thing followed by its index; keys are sorted by their bits, and then
-// contain the indexes in order. Nothing is compared, and no thing is moved. Things with equal numbers stay in the order of their indexes.
-// The memory, RadixKeySize bytes for each thing, is reused for the next sort.
+// RadixOrder orders many items by number. A key is the number of an item followed by the item's index; keys are sorted by their
+// bits, and then contain the indexes in order. Nothing is compared, and no item is moved. Items with equal numbers stay in index
+// order. The memory, RadixKeySize bytes per item, is reused for the next sort.
 type RadixOrder struct {
 	keys, other []uint64
-	low         int // bits of an index
+	low         int // number of bits in an index
 }
 
-// RadixKeySize is the memory for a thing in a RadixOrder, in bytes.
+// RadixKeySize is the memory per item in a RadixOrder, in bytes.
 const RadixKeySize = 16
 
-// RadixKey converts a signed number to an unsigned one with the same order.
+// RadixKey converts a signed number to an unsigned number with the same order.
 func RadixKey(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
-// Numbers returns a slice for the numbers of n things, to be filled before Sort.
+// Numbers returns a slice for the numbers of n items, which the caller must fill before Sort.
 func (o *RadixOrder) Numbers(n int) []uint64 {
 	o.keys = slices.Grow(o.keys[:0], n)[:n]
 	return o.keys
 }
 
-// Sort sorts the things by their numbers, using only the bits in which these differ: 36 for the times of a trace of a minute. It returns
-// false if number and index do not fit in 64 bits; then there is no order.
+// Sort sorts the items by number, using only the bits in which the numbers differ: 36 for the times in a one-minute trace. It
+// returns false if the number and index do not fit into 64 bits; the order is then invalid.
 func (o *RadixOrder) Sort() bool {
 	n := len(o.keys)
 	if n == 0 {
@@ -50,19 +50,19 @@ func (o *RadixOrder) Sort() bool {
 	return true
 }
 
-// Len returns the number of things.
+// Len returns the number of items.
 func (o *RadixOrder) Len() int { return len(o.keys) }
 
-// Place returns the index of the i-th thing in the order.
+// Place returns the index of the i-th item in the order.
 func (o *RadixOrder) Place(i int) int { return int(o.keys[i] & (1<<o.low - 1)) }
 
-// Same reports whether the i-th and j-th thing in the order have equal numbers.
+// Same reports whether the i-th and j-th items in the order have equal numbers.
 func (o *RadixOrder) Same(i, j int) bool { return o.keys[i]>>o.low == o.keys[j]>>o.low }
 
 const digitBits = 11
 
-// sortBits sorts keys by their bits from low up to but not including high, keeping the order of keys that are equal in these bits. It
-// needs other, which has the same length as keys, and returns both, the sorted one first.
+// sortBits sorts keys by their bits from low up to but not including high, keeping the order of keys that are equal in these
+// bits. It needs other, which has the same length as keys, and returns both slices, the sorted one first.
 func sortBits(keys, other []uint64, low, high int) (sorted, rest []uint64) {
 	for shift := low; shift < high; shift += digitBits {
 		var counts [1 << digitBits]uint32

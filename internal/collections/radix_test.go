@@ -42,13 +42,13 @@ func TestSortBits(t *testing.T) {
 	}
 }
 
-// Things are ordered by number, and those with equal numbers as they came; a RadixOrder can be reused.
+// Items are ordered by number, and items with equal numbers stay in index order; a RadixOrder can be reused.
 func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var o RadixOrder
 	for _, c := range []struct {
 		n    int
-		span uint64 // of the numbers
+		span uint64 // range of the numbers
 		fits bool
 	}{
 		{0, 1, true}, {1, math.MaxUint64, true}, {2, 1 << 63, true}, {2, math.MaxUint64, false}, {1000, 1, true}, {1000, 50, true}, {1000, 1 << 54, true},
@@ -96,7 +96,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// The numbers are like the records of extsort and timeline: a mostly ascending key above an index.
+// The numbers resemble the records of extsort and timeline: a mostly ascending key above an index.
 func BenchmarkSortBits(b *testing.B) {
 	const n, low = 1 << 19, 19
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -13,7 +13,7 @@ import (
 // A Candidate is a possible completion.
 type Candidate struct{ Text, About string }
 
-// Texts of candidates that make the shell complete file or folder names.
+// Candidate texts that make the shell complete file or folder names.
 const (
 	Files   = ":files"
 	Folders = ":dirs"
@@ -37,8 +37,8 @@ type Vocabulary interface {
 	Arguments(command *cli.Command, words []string) []Candidate
 }
 
-// Complete answers the completion script of a shell. Its arguments are :CURRENT WORD…, the word at the cursor and those before
-// it. It prints one candidate on a line, followed by a tab and a description.
+// Complete answers a shell's completion script. args are :CURRENT WORD…: the word at the cursor and the words before it. It
+// prints one candidate per line, followed by a tab and a description if it has one.
 func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
 	if len(args) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
 	return err
 }
 
-// joinedWords joins words that bash splits: it passes --format=perfetto as three words.
+// joinedWords joins words that bash has split: it passes --format=perfetto as three words.
 func joinedWords(before []string, current string) []string {
 	var words []string
 	for _, word := range append(slices.Clone(before), current) {
@@ -75,7 +75,7 @@ func joinedWords(before []string, current string) []string {
 func Candidates(app *cli.App, words []string, v Vocabulary) []Candidate {
 	before, current := words[:len(words)-1], words[len(words)-1]
 	command, commands := (*cli.Command)(nil), app.Commands
-	var others []string // words that are not flags
+	var others []string // words other than flags and their values
 	needsValue := cli.Flag(nil)
 	for _, word := range before {
 		switch {
@@ -134,7 +134,7 @@ func valueCandidates(command *cli.Command, others []string, current string, v Vo
 	return list
 }
 
-// matching returns the candidates that begin with a text.
+// matching returns the candidates that start with a text, and those that make the shell complete file names.
 func matching(all []Candidate, text string) (list []Candidate) {
 	for _, c := range all {
 		if strings.HasPrefix(c.Text, text) || strings.HasPrefix(c.Text, ":") {

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// Width is the width of help texts if the terminal's is unknown.
+// Width is the width of help texts if the terminal's width is unknown.
 const Width = 100
 
-// minText is the minimum width for which Wrap wraps text; narrower terminals wrap it themselves.
+// minText is the minimum width that Wrap wraps text to; narrower terminals wrap it themselves.
 const minText = 20
 
 // A help builds a help text.
@@ -23,7 +23,7 @@ type help struct {
 	heading func(string) string
 }
 
-// AppHelp returns the help of a program, with lines of flags wrapped at a width in columns. heading styles titles.
+// AppHelp returns the help of a program, with flag descriptions wrapped at a width in columns. heading styles titles.
 func AppHelp(app *cli.App, width int, heading func(string) string) string {
 	h := &help{width: width, heading: heading}
 	h.section("NAME", app.Name+" - "+app.Usage)
@@ -57,7 +57,7 @@ func CommandHelp(command *cli.Command, name string, width int, heading func(stri
 
 func (h *help) title(text string) { h.WriteString(h.heading(text) + "\n") }
 
-// section writes a text indented below its title; nothing if the text is empty.
+// section writes a text, indented, below its title. It writes nothing if the text is empty.
 func (h *help) section(title, text string) {
 	if text == "" {
 		return
@@ -88,7 +88,7 @@ func (h *help) commands(commands []*cli.Command) {
 	h.WriteByte('\n')
 }
 
-// flags lists flags, with aligned and wrapped texts.
+// flags lists flags with aligned and wrapped descriptions.
 func (h *help) flags(flags []cli.Flag) {
 	width := 0
 	for _, f := range flags {
@@ -102,8 +102,8 @@ func (h *help) flags(flags []cli.Flag) {
 	}
 }
 
-// Wrap returns a head followed by a text that is wrapped at a width and indented below its start. If the width is less than minText,
-// it does not wrap the text.
+// Wrap returns a head followed by a text, which is wrapped at a width and indented to its start. If the text would have fewer
+// columns than minText, it is not wrapped.
 func Wrap(head, text string, width int) string {
 	indent := words.Width(head)
 	if width-indent < minText {
@@ -136,7 +136,7 @@ func flagTexts(f cli.Flag) (names, text string) {
 	return repeated.ReplaceAllString(names, ""), text
 }
 
-// repeated matches the second occurrence of a flag that package cli writes if the flag may be repeated.
+// repeated matches the second occurrence of a flag, which package cli writes if the flag may be repeated.
 var repeated = regexp.MustCompile(` \[ --.* \]$`)
 
 // flagGroup is a group of flags with a title, which may be empty.
@@ -145,7 +145,7 @@ type flagGroup struct {
 	flags []cli.Flag
 }
 
-// flagGroups groups the flags of a command by title, in their order; those without a title come first.
+// flagGroups groups the flags of a command by title, in order of appearance; flags without a title come first.
 func flagGroups(flags []cli.Flag) (groups []flagGroup) {
 	groups = []flagGroup{{}}
 	at := map[string]int{"": 0}

@@ -11,13 +11,13 @@ import (
 // A Page is the content of a manual page other than the commands.
 type Page struct {
 	Version     string
-	Exits       [][2]string // exit codes and their meaning
-	Environment [][2]string // variables and their effect
-	Examples    [][2]string // purposes and their command
+	Exits       [][2]string // exit codes and their meanings
+	Environment [][2]string // variables and their effects
+	Examples    [][2]string // tasks and the commands for them
 	SeeAlso     string
 }
 
-// Man returns the manual page of a program, in the macros of man(7).
+// Man returns the manual page of a program in man(7) macros.
 func Man(app *cli.App, page *Page) []byte {
 	p := new(roff)
 	fmt.Fprintf(p, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(app.Name), app.Name, page.Version)
@@ -50,7 +50,7 @@ func Man(app *cli.App, page *Page) []byte {
 	return p.Bytes()
 }
 
-// roff is text in the macros of man(7).
+// roff is text in man(7) macros.
 type roff struct{ bytes.Buffer }
 
 func (p *roff) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
@@ -58,8 +58,8 @@ func (p *roff) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
 // line writes a line of text without markup.
 func (p *roff) line(text string) { fmt.Fprintln(p, roffText(text)) }
 
-// roffText escapes markup, and characters beyond ASCII, because the encoding that roff expects is uncertain. It keeps a minus as a
-// minus, so that it can be searched and copied.
+// roffText escapes markup and, because the encoding that roff expects is uncertain, non-ASCII characters. It preserves a
+// minus as a minus, so that it can be searched for and copied.
 func roffText(text string) string {
 	var b strings.Builder
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -93,7 +93,7 @@ func (p *roff) synopsis(lines string) {
 	}
 }
 
-// preformatted writes lines without filling.
+// preformatted writes lines without filling them.
 func (p *roff) preformatted(lines []string) {
 	fmt.Fprint(p, ".RS 4\n.nf\n")
 	for _, line := range lines {
@@ -102,7 +102,7 @@ func (p *roff) preformatted(lines []string) {
 	fmt.Fprint(p, ".fi\n.RE\n")
 }
 
-// text writes a description: paragraphs, and indented lines, which are preformatted.
+// text writes a description. Its indented lines are preformatted.
 func (p *roff) text(description string) {
 	for block := range strings.SplitSeq(strings.TrimSpace("\n"+description), "\n\n") {
 		fmt.Fprintln(p, ".PP")

@@ -2,7 +2,7 @@ package commandline
 
 import "testing"
 
-// Markup of roff is escaped.
+// roff markup is escaped.
 func TestRoffText(t *testing.T) {
 	for text, want := range map[string]string{
 		".SH x": `\&.SH x`, "'x": `\&'x`, `a\b`: `a\eb`, "a-b.c": `a\-b.c`, "…": `\[u2026]`, "": "",

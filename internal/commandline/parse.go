@@ -16,15 +16,15 @@ type Call struct {
 	// Args are for cli.App.Run, which does not recognize flags after the first other argument: "weft convert a --force" becomes
 	// "weft convert --force -- a".
 	Args []string
-	// Help is set if help is requested for Command, or for the program if that is nil; it overrides everything else.
+	// Help is set if help is requested for Command or, if Command is nil, for the program; it overrides everything else.
 	Help    bool
 	Version bool // the version is requested
 	Command *cli.Command
 	Words   []string // the words after the command, unchanged
 }
 
-// Parse parses a command line, whose first word is the name of the program. removed has the messages for flags that were removed or
-// renamed.
+// Parse parses a command line, whose first word is the name of the program. removed contains the messages for flags that were
+// removed or renamed.
 func Parse(app *cli.App, args []string, removed map[string]string) (*Call, error) {
 	first := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
 	if first == 0 {
@@ -163,7 +163,7 @@ func (p *parser) flag(arg string) error {
 	return checkValue(flag, name, value)
 }
 
-// checkValue returns a UsageError if the value of a flag is invalid.
+// checkValue returns a UsageError if a flag's value is invalid.
 func checkValue(flag cli.Flag, name, value string) (err error) {
 	message := ""
 	switch flag := flag.(type) {
@@ -187,7 +187,7 @@ func checkValue(flag cli.Flag, name, value string) (err error) {
 	return nil
 }
 
-// shortFlags splits combined short flags: -fq is -f -q. It returns nil if one of them is not a short flag without a value.
+// shortFlags splits combined short flags: -fq is -f -q. It returns nil if any of them is unknown or takes a value.
 func shortFlags(flags []cli.Flag, arg string) (short []string) {
 	if strings.HasPrefix(arg, "--") || len(arg) < 3 {
 		return nil

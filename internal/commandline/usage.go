@@ -1,5 +1,5 @@
-// Package commandline parses the command line of a program with the commands of package cli, and generates help, shell completions
-// and the manual page from the same list of commands and flags. Flags may come before and after arguments.
+// Package commandline parses the command line of a program with the commands of package cli, and generates help, shell
+// completions and the manual page from the same list of commands and flags. Flags may come before or after arguments.
 //
 // What does not live here: the commands and the meaning of their flags (cmd/weft).
 package commandline
@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// UsageError is an error in the command line.
+// UsageError is an error on the command line.
 type UsageError struct{ Message string }
 
 // Error implements error.
@@ -22,7 +22,7 @@ func (e *UsageError) Error() string { return e.Message }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// UnknownValue returns the UsageError for an invalid value of a flag. what is the noun for its values.
+// UnknownValue returns the UsageError for an invalid value of a flag. what is the noun for a value.
 func UnknownValue(flag, what, value string, values ...string) error {
 	return Usagef("--%s: %v", flag, words.Unknown(what, value, values))
 }
@@ -50,10 +50,10 @@ type OptionalFlag struct {
 	Values []string // the possible values
 }
 
-// TakesValue returns false: the next word is not the value.
+// TakesValue returns false, because the next word is never the value.
 func (*OptionalFlag) TakesValue() bool { return false }
 
-// A ListFlag is a flag whose values are all words up to the next flag.
+// A ListFlag is a flag whose values are all the words up to the next flag.
 type ListFlag struct{ cli.StringSliceFlag }
 
 // dashed returns the name of a flag with its dashes.

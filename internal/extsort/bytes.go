@@ -7,21 +7,21 @@ import (
 	"unsafe"
 )
 
-// form is the form of values in temporary files: their memory. Only the process that wrote the files reads them, so byte order and
-// padding do not matter. Other packages get a form from FormOf.
+// form is the representation of values in temporary files: a copy of their memory. Only the process that wrote the files reads
+// them, so byte order and padding do not matter. Other packages obtain a form from FormOf.
 type form[T any] struct{}
 
-// FormOf returns the form of values of a type. It panics if the type has pointers: call it for a package-level variable, so that such
-// a program does not start.
+// FormOf returns the form for values of type T. It panics if T contains pointers: call it for a package-level variable, so that a
+// program with such a type fails at startup.
 func FormOf[T any]() form[T] {
 	checkType[T]()
 	return form[T]{}
 }
 
-// Bytes returns the memory of a value.
+// Bytes returns the memory of a value as bytes, without copying.
 func (form[T]) Bytes(v *T) []byte { return bytesOf(v) }
 
-// Read reads a value. The error wraps io.EOF at the end.
+// Read reads a value. At the end, its error wraps io.EOF.
 func (form[T]) Read(r io.Reader, v *T) error { return read(r, v) }
 
 // bytesOf returns the memory of a value of a checked type.
@@ -41,14 +41,14 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(v))
 }
 
-// checkType panics if T has pointers, which would be invalid when read from a file.
+// checkType panics if T contains pointers, which would be invalid after being read from a file.
 func checkType[T any]() {
 	if t := reflect.TypeFor[T](); hasPointers(t) {
 		panic(fmt.Sprintf("extsort: %v has pointers", t))
 	}
 }
 
-// hasPointers reports whether values of a type refer to other memory.
+// hasPointers reports whether values of a type can refer to other memory.
 func hasPointers(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:

@@ -1,6 +1,6 @@
-// Package extsort sorts more values than fit in memory. Values without pointers are collected up to a limit, sorted and written to a
-// temporary file as a run, as copies of their memory; runs are merged when they are read back. If everything fits, no file is made, and
-// values that come in order are neither sorted nor merged.
+// Package extsort sorts more values than fit into memory. It collects values, which must not contain pointers, up to a limit,
+// then sorts them and writes a run to a temporary file, as copies of their memory; it merges the runs when they are read back. If
+// everything fits into memory, no file is created, and values that arrive in order are neither sorted nor merged.
 package extsort
 
 import (
@@ -16,38 +16,38 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// Order is an order of values of type T.
+// Order defines an order for values of type T.
 type Order[T any] struct {
 	Compare func(a, b *T) int
-	// Key is consistent with Compare: values with different keys are ordered like their keys. Keys are sorted without calls of
-	// Compare; collections.RadixKey converts signed numbers. nil: no key.
+	// Key is consistent with Compare: values with different keys are ordered like their keys. Keys are sorted without calling
+	// Compare; collections.RadixKey converts signed numbers. nil: there is no key.
 	Key func(v *T) uint64
 }
 
-// Sorter sorts values of type T. Values that compare equal come back in the order in which they were added.
+// Sorter sorts values of type T. Values that compare equal are returned in the order in which they were added.
 type Sorter[T any] struct {
 	by      Order[T]
-	limit   int // values in memory
+	limit   int // maximum number of values in memory
 	longest int // the same for values in order, which need no memory for sorting
 	dir     string
 
 	values   collections.List[T] // in memory
 	latest   T                   // the last spilled value
-	descends bool                // some value was less than the one before
-	order    []int32             // indexes of values, sorted; nil unless descends
+	descends bool                // some value was less than the previous one
+	order    []int32             // sorted indexes of values; nil unless descends is set
 	keys     collections.RadixOrder
 	file     *File
 	runs     []section
 	next     func(*T) (bool, error)
 }
 
-// maxReadBuffer limits the buffer of a run during a merge, so that memory grows little with the number of runs.
+// maxReadBuffer limits the read buffer per run during a merge, so that memory use grows little with the number of runs.
 const maxReadBuffer = 64 << 10
 
 type section struct{ start, size int64 }
 
-// New returns a Sorter that uses up to memory bytes before it writes a run to a temporary file in dir ("" for the system's directory). It
-// panics if T has pointers.
+// New returns a Sorter that uses up to memory bytes before it writes a run to a temporary file in dir ("" means the system's
+// directory). It panics if T contains pointers.
 func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
 	checkType[T]()
 	size := int64(sizeOf[T]())
@@ -60,7 +60,7 @@ func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
 	return s
 }
 
-// indexSize is the memory for sorting a value, in bytes; a key takes collections.RadixKeySize more.
+// indexSize is the memory needed to sort a value, in bytes; a key needs collections.RadixKeySize more.
 const indexSize = 4
 
 // Add adds a value.
@@ -77,7 +77,7 @@ func (s *Sorter[T]) Add(v T) error {
 	return s.spill()
 }
 
-// isLess reports whether the last value is less than the one before it.
+// isLess reports whether the last value is less than the previous one.
 func (s *Sorter[T]) isLess() bool {
 	n := s.values.Len()
 	if n == 1 {
@@ -86,8 +86,8 @@ func (s *Sorter[T]) isLess() bool {
 	return s.by.Compare(s.values.At(n-2), s.values.At(n-1)) > 0
 }
 
-// endAscent prepares for sorting when the last value is less than the one before it: there may be more values than can be sorted in
-// memory.
+// endAscent prepares for sorting when the last value is the first that is less than the previous one: there may be more values
+// than can be sorted in memory.
 func (s *Sorter[T]) endAscent() error {
 	if n := s.values.Len() - 1; n >= s.limit {
 		last := *s.values.At(n)
@@ -102,7 +102,7 @@ func (s *Sorter[T]) endAscent() error {
 	return nil
 }
 
-// sortMemory sorts the values in memory, by sorting their indexes, which are small.
+// sortMemory sorts the values in memory by sorting their indexes, which are small.
 func (s *Sorter[T]) sortMemory() {
 	if !s.descends {
 		return
@@ -129,8 +129,8 @@ func (s *Sorter[T]) sortIndexes(order []int32) {
 	})
 }
 
-// sortKeys sorts the indexes by the keys of their values, and those with equal keys by the values. It returns false if the keys are too
-// far apart.
+// sortKeys sorts the indexes by the keys of their values, and indexes with equal keys by the values themselves. It returns false
+// if the keys are too far apart.
 func (s *Sorter[T]) sortKeys() bool {
 	keys := s.keys.Numbers(s.values.Len())
 	for i, v := range s.values.All() {
@@ -139,7 +139,7 @@ func (s *Sorter[T]) sortKeys() bool {
 	if !s.keys.Sort() {
 		return false
 	}
-	from := 0 // start of the indexes with one key
+	from := 0 // start of the indexes with equal keys
 	for i := range s.order {
 		if i > 0 && !s.keys.Same(i-1, i) {
 			s.sortIndexes(s.order[from:i])
@@ -168,7 +168,7 @@ func (s *Sorter[T]) spill() error {
 	}
 	run := section{start, s.file.Size() - start}
 	if n := len(s.runs); n > 0 && !s.descends {
-		s.runs[n-1].size += run.size // it continues that run
+		s.runs[n-1].size += run.size // continue the previous run
 	} else {
 		s.runs = append(s.runs, run)
 	}
@@ -178,7 +178,7 @@ func (s *Sorter[T]) spill() error {
 	return nil
 }
 
-// place returns the index of the i-th value in an order; nil means values are in order.
+// place returns the index of the i-th value in an order; if order is nil, the values are already in order.
 func place(order []int32, i int) int {
 	if order == nil {
 		return i
@@ -186,8 +186,8 @@ func place(order []int32, i int) int {
 	return int(order[i])
 }
 
-// Next stores the smallest remaining value in v and reports whether there was one. Values cannot be added after the first call. Rewind
-// restarts at the smallest value.
+// Next stores the smallest remaining value in v and reports whether there was one. No values can be added after the first call.
+// Rewind restarts at the smallest value.
 func (s *Sorter[T]) Next(v *T) (bool, error) {
 	if s.next == nil {
 		if err := s.Rewind(); err != nil {
@@ -230,7 +230,7 @@ func (s *Sorter[T]) Rewind() error {
 	return nil
 }
 
-// spillRest moves the remaining values to the file.
+// spillRest writes the remaining values to the file.
 func (s *Sorter[T]) spillRest() error {
 	if s.values.Len() > 0 {
 		if err := s.spill(); err != nil {
@@ -241,7 +241,7 @@ func (s *Sorter[T]) spillRest() error {
 	return s.file.Flush()
 }
 
-// free frees the memory of values.
+// free frees the memory that values use.
 func (s *Sorter[T]) free() {
 	s.values, s.order, s.keys = collections.List[T]{}, nil, collections.RadixOrder{}
 }
@@ -261,8 +261,8 @@ func (s *Sorter[T]) Close() error {
 // Sequence is an iterator: it stores the next value in v and reports whether there was one.
 type Sequence[T any] func(v *T) (bool, error)
 
-// Values returns the sequence of values written in the form of Bytes. The buffer of r must have space for a value. It panics if T has
-// pointers.
+// Values returns the sequence of values in r, which were written as by Bytes. The buffer of r must have space for at least one
+// value. Values panics if T contains pointers.
 func Values[T any](r *bufio.Reader) Sequence[T] {
 	checkType[T]()
 	return func(v *T) (bool, error) {
@@ -274,7 +274,7 @@ func Values[T any](r *bufio.Reader) Sequence[T] {
 	}
 }
 
-// Merger merges sorted sequences. Of equal values, the one from the earlier sequence comes first.
+// Merger merges sorted sequences. Among equal values, those from earlier sequences come first.
 type Merger[T any] struct {
 	heads collections.Heap[*head[T]]
 }
@@ -285,7 +285,7 @@ type head[T any] struct {
 	run   int
 }
 
-// NewMerger returns a Merger of the given sequences.
+// NewMerger returns a Merger for the given sequences.
 func NewMerger[T any](sequences []Sequence[T], compare func(a, b *T) int) (*Merger[T], error) {
 	m := &Merger[T]{heads: collections.NewHeap(func(a, b **head[T]) bool {
 		c := compare(&(*a).value, &(*b).value)
@@ -304,7 +304,7 @@ func NewMerger[T any](sequences []Sequence[T], compare func(a, b *T) int) (*Merg
 	return m, nil
 }
 
-// Peek returns the next value of Next, nil if there is none. It is valid until the next call of Next.
+// Peek returns the value that Next will store, or nil if there is none. It is valid until the next call of Next.
 func (m *Merger[T]) Peek() *T {
 	if m.heads.Len() == 0 {
 		return nil
@@ -330,26 +330,27 @@ func (m *Merger[T]) Next(v *T) (bool, error) {
 	return true, nil
 }
 
-// File is a temporary file that is written once from start to end and read in sections. If the system allows it, the file is unlinked at
-// once, so that it disappears however the program ends.
+// File is a temporary file that is written once, from start to end, and read in sections. If the system allows it, the file is
+// unlinked immediately, so that it disappears however the program ends.
 //
-// A goroutine writes one chunk while the next one is filled: writing takes longer than most producers of the bytes.
+// A goroutine writes one chunk while the next one is being filled, because writing takes longer than producing the bytes usually
+// does.
 type File struct {
 	f    *os.File
 	size int64
-	path string // to be removed by Close; "" if already unlinked
+	path string // Close removes this path; "" if already unlinked
 
 	buf        []byte      // the current chunk
 	full, free chan []byte // nil: the goroutine is not running
 	done       chan struct{}
 	failed     atomic.Bool
-	err        error // of the goroutine; valid if failed is set
+	err        error // error from the goroutine; valid if failed is set
 }
 
-// fileChunk is the size of a write to the system.
+// fileChunk is the number of bytes written per system call.
 const fileChunk = 256 << 10
 
-// NewFile makes a temporary file in dir ("" for the system's directory for temporary files).
+// NewFile creates a temporary file in dir ("" means the system's directory for temporary files).
 func NewFile(dir string) (*File, error) {
 	f, err := os.CreateTemp(dir, "weft-*.tmp")
 	if err != nil {
@@ -362,7 +363,7 @@ func NewFile(dir string) (*File, error) {
 	return t, nil
 }
 
-// Write appends to the file. An error may concern an earlier write.
+// Write appends p to the file. An error may come from an earlier write.
 func (t *File) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > fileChunk-len(t.buf) {
@@ -377,7 +378,7 @@ func (t *File) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// writeBehind passes the chunk to the goroutine, starting it if necessary.
+// writeBehind passes the current chunk to the goroutine, starting the goroutine if necessary.
 func (t *File) writeBehind() error {
 	if t.failed.Load() {
 		return t.err
@@ -392,7 +393,7 @@ func (t *File) writeBehind() error {
 	return nil
 }
 
-// writeChunks writes chunks until the channel is closed. After an error it discards them.
+// writeChunks writes chunks until the channel is closed. After an error, it discards them.
 func (t *File) writeChunks(full <-chan []byte, done chan<- struct{}) {
 	defer close(done)
 	for chunk := range full {
@@ -410,7 +411,7 @@ func (t *File) write(chunk []byte) {
 	}
 }
 
-// wait stops the goroutine.
+// wait waits for the goroutine to end.
 func (t *File) wait() {
 	if t.full != nil {
 		close(t.full)
@@ -435,7 +436,7 @@ func (t *File) Flush() error {
 	return nil
 }
 
-// Section returns a reader of size bytes from start on. It requires Flush.
+// Section returns a reader for size bytes, starting at start. It requires Flush.
 func (t *File) Section(start, size int64) *io.SectionReader {
 	return io.NewSectionReader(t.f, start, size)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// pair is a value with a key that often repeats and a number in the order of addition.
+// pair is a value with a key that often repeats and a number that states the order of addition.
 type pair struct{ key, number uint32 }
 
 func byKey(a, b *pair) int { return cmp.Compare(a.key, b.key) }
@@ -40,7 +40,7 @@ func pairs(n int, key func(i int) int) []pair {
 	return all
 }
 
-// sequences generate n pairs.
+// sequences maps names to functions that generate n pairs.
 var sequences = map[string]func(n int) []pair{
 	"random":             randomPairs,
 	"in order":           func(n int) []pair { return pairs(n, func(i int) int { return i / 3 }) },
@@ -91,7 +91,7 @@ func dirIsEmpty(t *testing.T, dir string) {
 	}
 }
 
-// With any memory limit and key, values are returned as by a stable sort, and again after Rewind.
+// With any memory limit and key, values are returned as if sorted stably, and again after Rewind.
 func TestSortsStably(t *testing.T) {
 	for name, key := range map[string]func(v *pair) uint64{
 		"no key":       nil,
@@ -111,7 +111,7 @@ func TestSortsStably(t *testing.T) {
 }
 
 func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) {
-	// With a limit of one byte, 64 values stay in memory; 65 are the first to spill, 128 fill two runs completely.
+	// With a limit of one byte, 64 values stay in memory, 65 are the first number to spill, and 128 fill two runs completely.
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
 		added := sequence(n)
 		want := slices.Clone(added)
@@ -222,7 +222,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A missing directory is an error at the first value that does not fit in memory.
+// A missing directory leads to an error at the first value that does not fit into memory.
 func TestNoFolder(t *testing.T) {
 	s := New(pairOrder, 1, filepath.Join(t.TempDir(), "missing"))
 	defer s.Close()
@@ -232,7 +232,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// Add and Next return errors of the file.
+// Add and Next return errors from the file.
 func TestFileErrors(t *testing.T) {
 	var v pair
 	for name, test := range map[string]struct {
@@ -275,7 +275,7 @@ func encode(all ...pair) io.Reader {
 	return &b
 }
 
-// Of equal values, the one from the earlier sequence comes first; empty sequences are accepted.
+// Among equal values, the one from the earlier sequence comes first; empty sequences are accepted.
 func TestMerger(t *testing.T) {
 	var sequences []Sequence[pair]
 	for _, r := range []io.Reader{
@@ -311,7 +311,7 @@ func TestMerger(t *testing.T) {
 	}
 }
 
-// A sequence that ends inside a value, or that fails, is an error.
+// A sequence that ends inside a value, or that fails, leads to an error.
 func TestMergerReadErrors(t *testing.T) {
 	truncated := io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12)
 	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(truncated))}, byKey)
@@ -390,7 +390,7 @@ func BenchmarkSorter(b *testing.B) {
 	}
 }
 
-// Values in order are one run, however many, and are written only once.
+// Values in order form one run, however many there are, and are written only once.
 func TestInOrderIsOneRun(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
 	defer s.Close()
@@ -431,7 +431,7 @@ func TestSortingFitsMemory(t *testing.T) {
 	const memory = 16 << 20
 	keyed := pairOrder
 	keyed.Key = func(v *pair) uint64 { return uint64(v.key) }
-	for _, ascending := range []uint32{0, 1_500_000, memory/8 + 10} { // the last is more than fits
+	for _, ascending := range []uint32{0, 1_500_000, memory/8 + 10} { // the last count does not fit into memory
 		t.Run(fmt.Sprintf("%d in order before", ascending), func(t *testing.T) {
 			s := New(keyed, memory, t.TempDir())
 			defer s.Close()

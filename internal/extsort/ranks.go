@@ -5,13 +5,13 @@ import (
 	"context"
 )
 
-// Ranks sorts nonnegative numbers in up to 262,144 groups, for percentiles of each group. It must be closed.
+// Ranks sorts nonnegative numbers in up to 262,144 groups, to find percentiles in each group. It must be closed.
 type Ranks struct{ numbers *Sorter[ranked] }
 
-// ranked is a number of a group.
+// ranked is a number in a group.
 type ranked struct{ number, group int64 }
 
-// groupBits and numberBits are the bits of a group and a number in the sort key; larger numbers are compared.
+// groupBits and numberBits are the sizes of a group and a number in the sort key; larger numbers are compared.
 const (
 	groupBits  = 18
 	numberBits = 64 - groupBits
@@ -24,14 +24,14 @@ var rankOrder = Order[ranked]{
 	},
 }
 
-// NewRanks returns Ranks that use up to memory bytes; more are sorted in a file in dir; "": the system's directory.
+// NewRanks returns a Ranks that uses up to memory bytes; more numbers are sorted in a file in dir ("": the system's directory).
 func NewRanks(memory int64, dir string) *Ranks { return &Ranks{New(rankOrder, memory, dir)} }
 
 // Add adds a number to a group. Errors come from the temporary file.
 func (r *Ranks) Add(group, number int64) error { return r.numbers.Add(ranked{number, group}) }
 
-// Each visits all numbers ordered by group and number, with the index in the group. Numbers cannot be added afterwards. Errors come from
-// visit, the temporary file or ctx.
+// Each calls visit for all numbers, ordered by group and number, with their indexes within the group. No numbers can be added
+// afterwards. Errors come from visit, the temporary file or ctx.
 func (r *Ranks) Each(ctx context.Context, visit func(group, i, number int64) error) error {
 	var v ranked
 	for group, i := int64(-1), int64(0); ; i++ {
@@ -56,7 +56,8 @@ func (r *Ranks) Each(ctx context.Context, visit func(group, i, number int64) err
 // Close removes the temporary file.
 func (r *Ranks) Close() error { return r.numbers.Close() }
 
-// Percentile returns the index of a percentile among n sorted numbers: the first number for which that many percent are not greater.
+// Percentile returns the index of a percentile among n sorted numbers: the index of the first number such that at least that
+// percentage of numbers is not greater.
 func Percentile(n, percent int64) int64 {
 	whole, rest := n/100, n%100
 	return whole*percent + (rest*percent+99)/100 - 1

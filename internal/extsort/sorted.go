@@ -10,15 +10,15 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// Sorted is a sorted sequence with random access, for several readers at once.
+// Sorted is a sorted sequence with random access; several readers can use it at once.
 type Sorted[T any] struct {
-	values collections.List[T] // if in memory
-	order  []int32             // indexes of values; nil: they are in order
-	file   *File               // nil: in memory
+	values collections.List[T] // if the values are in memory
+	order  []int32             // sorted indexes of values; nil: values are already in order
+	file   *File               // nil: the values are in memory
 	count  int
 }
 
-// Sort returns all values as a Sorted, which takes them over. The Sorter is empty afterwards.
+// Sort moves all values to a Sorted. The Sorter is empty afterwards.
 func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
 		s.sortMemory()
@@ -45,7 +45,7 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	return out, s.Close()
 }
 
-// copyTo writes all values in order to out.
+// copyTo writes all values to out, in order.
 func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
 	v := new(T)
 	for {
@@ -78,8 +78,8 @@ func (s *Sorted[T]) Close() error {
 	return s.file.Close()
 }
 
-// Search returns the index of the first value for which reached is true, Len if there is none. reached must be false for all values
-// before it and true for all after it.
+// Search returns the index of the first value for which reached is true, or Len if there is none. reached must be false for all
+// values before that value and true for all values after it.
 func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	var failed error
 	i := sort.Search(s.count, func(i int) bool {
@@ -95,7 +95,7 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	return i, failed
 }
 
-// At stores the value with index i in v.
+// At stores the value at index i in v.
 func (s *Sorted[T]) At(i int, v *T) error {
 	if s.file == nil {
 		*v = *s.values.At(place(s.order, i))

@@ -16,7 +16,7 @@ import (
 type Key struct {
 	Space          timeline.FlowSpace
 	TextID         bool
-	Input          uint32 // number of the input; 0 for keys of links
+	Input          uint32 // number of the input; 0 for link keys
 	ID             uint64
 	Category, Name uint32 // FlowV1 only
 }
@@ -25,20 +25,20 @@ type Key struct {
 type end struct {
 	Key
 	role    timeline.FlowRole
-	input   uint32         // number of the input of an end of a link
-	ts      timeline.Nanos // usually the time of the event that carries the end
+	input   uint32         // number of the input, for an end of a link
+	ts      timeline.Nanos // usually the time of the event with the end
 	order   uint64         // position of the carrier in the order of starts, for ends at the same time
-	nth     uint32         // index among the ends of the carrier
+	nth     uint32         // index among the ends on the carrier
 	event   uint32         // index of the event in the input
 	offset  int64
 	slice   Slice
-	unbound bool // a start or step of Chrome that binds to no slice: no flow can start there, see linker.breakFlow
+	unbound bool // a Chrome start or step that binds to no slice: no flow can start there, see linker.breakFlow
 }
 
-// Slice is a slice or instant that flows bind to.
+// Slice is a slice or instant to which flows bind.
 type Slice struct {
 	Ordinal uint64
-	TS, End timeline.Nanos // End is NoTime for slices without an end
+	TS, End timeline.Nanos // End is NoTime if the slice never ends
 	Track   timeline.TrackID
 	Lane    uint32
 	Event   uint32 // index of the event in the input
@@ -48,8 +48,8 @@ func (e *end) position() problem.Position {
 	return problem.Position{Event: int64(e.event), Offset: e.offset}
 }
 
-// compareEnds sorts by key, then in the order in which the ends take effect: by time, order and event (chrome-json.md 15).
-// Ends of links that refer to a span come after the span's own, because clocks may differ.
+// compareEnds sorts ends by key, and then in the order in which they take effect: by time, order and event (chrome-json.md 15).
+// Link ends that refer to a span come after the span's own ends, because clocks may differ.
 func compareEnds(a, b *end) int {
 	if a.Key != b.Key {
 		return compareKeys(&a.Key, &b.Key)
@@ -60,7 +60,7 @@ func compareEnds(a, b *end) int {
 	return compareTimes(a, b)
 }
 
-// compareTimes sorts the ends of one key by time.
+// compareTimes sorts the ends with equal keys by time.
 func compareTimes(a, b *end) int {
 	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.order, b.order), cmp.Compare(a.event, b.event))
 }
@@ -84,7 +84,7 @@ var endOrder = extsort.Order[end]{
 	Key:     func(e *end) uint64 { return e.ID },
 }
 
-// binder finds the slices of flow ends while it scans the timeline.
+// binder finds the slices for flow ends while it scans the timeline.
 type binder struct {
 	ctx          context.Context
 	timeline     *timeline.Timeline
@@ -93,27 +93,27 @@ type binder struct {
 	unboundCount int64                        // number of ends that bind to nothing
 	problems     *problem.Log
 	byTime       bool // some ends bind by time
-	native       bool // some ends are on Perfetto's end events
+	native       bool // some ends are on Perfetto end events
 
 	threads []*thread        // by TrackID
-	open    map[uint32]Slice // open slices, by the index of their start event
+	open    map[uint32]Slice // open slices, by index of their start event
 
-	// Of the current timestamp:
+	// For the current timestamp:
 	starts  []timeline.Record
-	byEvent map[uint32]int    // index in starts by event; built on demand
+	byEvent map[uint32]int    // by event: index in starts; built on demand
 	inFile  []latestStart     // built on demand
 	endedBy map[uint32]uint32 // end event by start event
 	ending  map[uint32]uint32 // start event by end event
 	later   map[timeline.TrackID][]laterStart
 
-	latest uint32 // latest event with an end of a flow
-	nth    uint32 // index of its last end
+	latest uint32 // latest event with a flow end
+	nth    uint32 // index of that event's last end
 }
 
 // thread is the state of a thread for binding by time.
 type thread struct {
-	active    []active // slices that may contain later events, in order of starts; on all lanes, so they need not nest
-	compacted int      // length of active after the last compact
+	active    []active // slices that may contain later events, in start order; on all lanes, so they need not nest
+	compacted int      // length of active after the last call of compact
 	waiting   []end    // ends that bind to the next slice that starts
 }
 
@@ -122,8 +122,8 @@ type active struct {
 	complete bool
 }
 
-// maxSearch bounds the number of slices that are examined for one end. Only slices that start at the time of the end are
-// examined in vain, so real traces stay far below.
+// maxSearch limits the number of slices that are examined for one end. Only slices that start at the time of the end are examined
+// in vain, so real traces stay far below the limit.
 const maxSearch = 1 << 14
 
 func newBinder(ctx context.Context, p *pass, ends *extsort.Sorter[end]) *binder {
@@ -137,7 +137,7 @@ func newBinder(ctx context.Context, p *pass, ends *extsort.Sorter[end]) *binder 
 	}
 }
 
-// finish returns the number of ends that bind to nothing.
+// finish counts the ends that are still waiting as unbound and returns the number of ends that bind to nothing.
 func (b *binder) finish() (unbound int64, err error) {
 	for _, th := range b.threads {
 		if th != nil {
@@ -151,7 +151,7 @@ func (b *binder) finish() (unbound int64, err error) {
 	return b.unboundCount, nil
 }
 
-// group handles all records of one timestamp.
+// group processes all records of one timestamp.
 func (b *binder) group(group []timeline.Record) error {
 	b.starts = b.starts[:0]
 	b.reset()
@@ -195,7 +195,7 @@ func (b *binder) group(group []timeline.Record) error {
 	return nil
 }
 
-// reset clears the state of the previous timestamp. Most of it is usually empty.
+// reset clears the state of the previous timestamp, most of which is usually empty.
 func (b *binder) reset() {
 	if len(b.byEvent) > 0 {
 		clear(b.byEvent)
@@ -223,7 +223,7 @@ func (b *binder) thread(id timeline.TrackID) *thread {
 	return th
 }
 
-// startThreads adds the slices that start at this time, and binds the ends that were waiting for them.
+// startThreads adds the slices that start at this time and binds the ends that were waiting for them.
 func (b *binder) startThreads() error {
 	for _, r := range b.starts {
 		if !b.timeline.BindsFlows(r.Track()) {
@@ -266,7 +266,7 @@ func (b *binder) flow(r timeline.Record) error {
 	e.nth = b.nth
 	e.ID, e.TextID = r.FlowID()
 	e.Name, e.Category = r.FlowName()
-	e.slice.Ordinal = r.Ordinal // its own position, until it is bound
+	e.slice.Ordinal = r.Ordinal // the end's own position, until it is bound
 	e.slice.Track, e.slice.Lane = r.Fallback()
 	switch r.Binding() {
 	case timeline.BindCarrier:
@@ -274,7 +274,7 @@ func (b *binder) flow(r timeline.Record) error {
 		return b.carrier(&e)
 	case timeline.BindNext:
 		return b.next(&e, r.Track())
-	case timeline.BindNothing: // the reader has counted the reason
+	case timeline.BindNothing: // the reader has already counted the reason
 		return b.breakFlow(&e)
 	}
 	th := b.thread(r.Track())
@@ -289,7 +289,7 @@ func (b *binder) flow(r timeline.Record) error {
 	return b.ends.Add(e)
 }
 
-// addTime adds an offset from the input, which may be any value, to a time.
+// addTime adds an offset from the input, which can have any value, to a time.
 func addTime(ts, after timeline.Nanos) timeline.Nanos {
 	switch sum := ts + after; {
 	case after > 0 && sum < ts:
@@ -301,7 +301,7 @@ func addTime(ts, after timeline.Nanos) timeline.Nanos {
 	}
 }
 
-// breakFlow adds a start or step that binds to nothing, because it affects the flow before it.
+// breakFlow adds a start or step that binds to nothing, because it affects the flow that precedes it.
 func (b *binder) breakFlow(e *end) error {
 	if e.role == timeline.FlowEnd || e.Space != timeline.FlowV1 && e.Space != timeline.FlowV2 {
 		return nil
@@ -313,14 +313,14 @@ func (b *binder) breakFlow(e *end) error {
 	return b.ends.Add(*e)
 }
 
-// latestStart is a start at this time, in input order. ordinal is the largest of all starts up to this one.
+// latestStart is a start at this time, in input order. ordinal is the largest ordinal among the starts up to this one.
 type latestStart struct {
 	event   uint32
 	ordinal uint64
 }
 
-// startBefore returns the position in the order of starts of an event that starts nothing: the position of the last start at this time
-// that precedes the event in the input.
+// startBefore returns the position, in start order, of an event that starts nothing. It is the position of the last start at this
+// time that precedes the event in the input.
 func (b *binder) startBefore(event uint32) uint64 {
 	if len(b.inFile) == 0 {
 		for _, r := range b.starts {
@@ -349,7 +349,7 @@ func (b *binder) unbound(k problem.Kind, e *end) error {
 	return b.members(timeline.FlowRef{Ordinal: e.slice.Ordinal, Previous: timeline.NoOrdinal})
 }
 
-// carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.
+// carrier binds an end to the slice or instant of its own event, or to the slice that this event ends.
 func (b *binder) carrier(e *end) error {
 	if len(b.byEvent) == 0 {
 		for i, r := range b.starts {
@@ -374,7 +374,7 @@ func (b *binder) carrier(e *end) error {
 }
 
 // next binds an end to the next slice that starts on its thread. At the time of the end itself, a complete event has already
-// started; a Begin, an instant or an event without length is next if it comes later in the input.
+// started; a Begin, an instant or a zero-length event is next if it comes later in the input.
 func (b *binder) next(e *end, track timeline.TrackID) error {
 	later := b.laterStarts(track)
 	i := sort.Search(len(later), func(i int) bool { return later[i].event > e.event })
@@ -387,14 +387,14 @@ func (b *binder) next(e *end, track timeline.TrackID) error {
 	return nil
 }
 
-// laterStart is a start at this time that may be next. event is the largest index in the input of all such starts of
-// the thread up to this one, so that binary search finds the first start after an event.
+// laterStart is a start at this time that may be next. event is the largest input index among such starts on the thread up to
+// this one, so that a binary search finds the first start after an event.
 type laterStart struct {
 	event uint32
 	start int // index in starts
 }
 
-// laterStarts returns the starts at this time on a thread that may be next for an end at this time.
+// laterStarts returns the starts on a thread at this time that may be next for an end at this time.
 func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 	if list, ok := b.later[track]; ok {
 		return list
@@ -416,9 +416,9 @@ func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 	return list
 }
 
-// enclosing returns the innermost slice or instant of a thread that contains the time of e, including its end; nil if
-// there is none. At the edges the input order decides (chrome-json.md 15): a complete event that starts now has started; any
-// other start must come before e, and any end event after e.
+// enclosing returns the innermost slice or instant on a thread that contains the time of e, where slices include their ends; nil
+// if there is none. At the edges, the input order decides (chrome-json.md 15): a complete event that starts now has already
+// started; any other start must come before e, and any end event after e.
 func (b *binder) enclosing(th *thread, e *end) *active {
 	th.compact(e.ts)
 	for i, n := len(th.active)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
@@ -437,7 +437,7 @@ func (b *binder) enclosing(th *thread, e *end) *active {
 	return nil
 }
 
-// compact removes all slices that ended before now, if there may be many.
+// compact removes all slices that ended before now if there may be many.
 func (th *thread) compact(now timeline.Nanos) {
 	th.drop(now)
 	if len(th.active) < 2*th.compacted+64 {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A flow of Chrome from one thread to another: its events bind by time to the slices that contain them, and the slices
-// get an id of their own.
+// A Chrome flow from one thread to another: its events bind by time to the slices that contain them, and the slices receive a
+// flow id of their own.
 func ExampleNestAndResolve() {
 	ctx := context.Background()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})

@@ -8,12 +8,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefox applies the rule of the active flow to a marker (firefox.md 7): an id without an active flow begins
-// one, whatever the role; a terminating id ends it with this marker, which still belongs to it.
+// firefox applies the rule of the active flow to a marker (firefox.md 7): an id without an active flow begins one, whatever its
+// role; a terminating id ends the flow with this marker, which still belongs to it.
 //
-// All members of a flow form one chain with one id. A single member has an id too, so that the output shows which markers
-// belong to a flow. Members that start at the same time are chained in output order, which differs from the rule if one
-// contains the other.
+// All members of a flow form one chain with one id. A single member also has an id, so that the output shows which markers belong
+// to a flow. Members that start at the same time are chained in output order, which differs from the rule if one contains the
+// other.
 func (l *linker) firefox(e *end) {
 	l.lastFirefox = e
 	if l.state == none {
@@ -26,7 +26,7 @@ func (l *linker) firefox(e *end) {
 	if len(l.tied) > 0 && l.tied[0].TS != e.slice.TS {
 		l.joinTied()
 	}
-	if n := len(l.tied); n == 0 || l.tied[n-1] != e.slice { // a marker may name an id twice
+	if n := len(l.tied); n == 0 || l.tied[n-1] != e.slice { // a marker may contain the same id twice
 		l.tied = append(l.tied, e.slice)
 	}
 	if e.role == timeline.FlowEnd {
@@ -55,14 +55,14 @@ func (l *linker) joinTied() {
 	l.tied = l.tied[:0]
 }
 
-// finishFirefox ends the flow.
+// finishFirefox ends the current Firefox flow.
 func (l *linker) finishFirefox() {
 	l.joinTied()
 	l.endTied()
 	l.state = none
 }
 
-// endTied ends the chain of a Firefox flow. It is terminating only if it has several members.
+// endTied ends the chain of a Firefox flow. The last member is terminating only if the chain has several members.
 func (l *linker) endTied() {
 	if l.chain {
 		l.last.Terminating = l.last.Previous != timeline.NoOrdinal

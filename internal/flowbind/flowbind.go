@@ -1,14 +1,13 @@
-// Package flowbind resolves flows: it binds the ends of flows to slices, separates the uses of reused ids, and gives every
-// chain of slices its own id.
+// Package flowbind resolves flows: it binds flow ends to slices, separates the uses of reused ids, and gives each chain of slices
+// its own id.
 //
-// There are three steps, each over a sorted stream, so that memory does not grow with the trace:
+// There are three steps, each over a sorted stream, so that memory use does not grow with the trace:
 //
 //  1. bind: one scan of the timeline finds the slice of every flow end (bind.go);
-//  2. link: the ends, sorted by key and time, are joined to arrows and chains by the rules of their space (link.go);
+//  2. link: the ends, sorted by key and time, are joined into arrows and chains by the rules for their space (link.go);
 //  3. the members of all chains, sorted by slice, are attached to the timeline, which returns them with its slices.
 //
-// Visit reports the flows of the input, from which flowindex.Index is built. Steps returns them in time order, for
-// attribution.
+// Visit reports the flows in the input; flowindex.Index is built from these. Steps returns them in time order, for attribution.
 //
 // The rules are in chrome-json.md 15, firefox.md 7 and, for Perfetto's own flow ids, perfetto.md 8.
 package flowbind
@@ -21,7 +20,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// NestAndResolve nests a timeline, resolves its flows and attaches them. The timeline's problem log counts errors in them.
+// NestAndResolve nests a timeline, resolves its flows and attaches them. It counts errors in the flows in the timeline's problem
+// log.
 func NestAndResolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, nil) }
 
 func hasFlows(t *timeline.Timeline) bool {
@@ -33,7 +33,7 @@ func hasFlows(t *timeline.Timeline) bool {
 	return false
 }
 
-// resolve is NestAndResolve; steps, which may be nil, collects the steps of the flows.
+// resolve is NestAndResolve; steps, which may be nil, collects the flow steps.
 func resolve(ctx context.Context, t *timeline.Timeline, steps *stepWriter) error {
 	if !hasFlows(t) {
 		return t.Nest(ctx)
@@ -67,7 +67,7 @@ type pass struct {
 	steps    *stepWriter // may be nil
 
 	arrows  int64
-	unbound int64 // ends that bind to nothing
+	unbound int64 // number of ends that bind to nothing
 }
 
 func (p *pass) run(ctx context.Context, scan scanFunc) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The budgets of the tests: everything in memory, and everything that can be on disk.
+// Memory budgets for the tests: everything in memory, and everything that can be on disk.
 const (
 	largeMemory = timeline.DefaultMemory
 	smallMemory = 1
@@ -45,13 +45,13 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 // arrow is a line that Perfetto draws between two slices or instants, identified by their events.
 type arrow struct{ from, to uint32 }
 
-// drawer draws arrows from items as Perfetto does (perfetto.md 8): an inactive id begins at its item; an active one makes an arrow
-// from the item with its last occurrence. The arrow starts at the earlier item.
+// drawer draws arrows from items as Perfetto does (perfetto.md 8): an inactive id begins at its item; an active one draws an
+// arrow from the item with its last occurrence. The arrow starts at the earlier item.
 type drawer struct {
 	active  map[uint64]place
 	arrows  []arrow
 	ignored []uint32 // events with a terminating id that is not active
-	twice   []uint32 // events with an id twice
+	twice   []uint32 // events that have an id twice
 	names   map[uint32]string
 }
 
@@ -115,7 +115,7 @@ func (d *drawer) text() string {
 	return strings.Join(all, " ")
 }
 
-// flowProblems formats the counts, without positions: "flow_fan_out 1".
+// flowProblems formats the problem counts, without positions: "flow_fan_out 1".
 func flowProblems(log *problem.Log) string {
 	var all []string
 	for _, total := range log.Totals() {
@@ -126,7 +126,7 @@ func flowProblems(log *problem.Log) string {
 	return strings.Join(all, ", ")
 }
 
-// check compares arrows and problems, and that the output has no ids that Perfetto ignores.
+// check compares arrows and problems, and checks that the output has no ids that Perfetto ignores.
 func check(t *testing.T, text, arrows, problems string) {
 	t.Helper()
 	for _, memory := range []int64{largeMemory, smallMemory} {
@@ -144,7 +144,7 @@ func check(t *testing.T, text, arrows, problems string) {
 	}
 }
 
-// The slices of the state machine's tests: one after the other, each on its own thread.
+// The slices for the state machine tests: one after the other, on different threads.
 var slicesInARow = map[string]struct{ thread, ts int }{"A": {1, 0}, "B": {2, 20}, "C": {1, 40}, "D": {3, 60}, "E": {2, 80}}
 
 // v1 writes steps like "sA tB fC" as s, t and f events in the middle of their slices.
@@ -161,7 +161,7 @@ func v1(steps string) string {
 	return text.String()
 }
 
-// v2 writes them as slices with a bind_id.
+// v2 writes the same steps as slices with a bind_id.
 func v2(steps string) string {
 	var text strings.Builder
 	for _, name := range []string{"A", "B", "C", "D", "E"} {
@@ -214,7 +214,7 @@ func TestStateMachine(t *testing.T) {
 	}
 }
 
-// A chain has one id, which ends with its last member; every further arrow of a producer has its own id (chrome-json.md 15).
+// A chain has one id, which ends with its last member; every further arrow from a producer has its own id (chrome-json.md 15).
 func TestIDs(t *testing.T) {
 	tests := []struct{ steps, want string }{
 		{"sA fB", "A flow=1, B end=1"},
@@ -249,8 +249,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestBinding shows the slices to which the ends of flows bind (chrome-json.md 15). In every input the other end of the flow is P,
-// or Q for ends that are bound first.
+// TestBinding shows the slices to which flow ends bind (chrome-json.md 15). In every input, the other end of the flow is P, or Q
+// for ends that are bound first.
 func TestBinding(t *testing.T) {
 	const producer, consumer = "X 9/9 P 0 1\ns 9/9 1 0\n", "X 9/9 Q 900 1\nf 9/9 1 900 bp=e\n"
 	tests := []struct{ name, text, arrows, problems string }{
@@ -297,8 +297,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// A start or a step outside all slices draws no arrow, but if its id has ended, later ends do not belong to the flow before: no flow
-// starts there (chrome-json.md 15).
+// A start or step outside all slices draws no arrow, but if its id has ended, later ends do not belong to the previous flow: no
+// flow starts there (chrome-json.md 15).
 func TestStartsInNoSlice(t *testing.T) {
 	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\nX 1/1 C 40 10\nX 1/2 D 60 10\n"
 	const first = slices + "s 1/1 1 5\nf 1/2 1 25 bp=e\n"
@@ -357,7 +357,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBackwards shows arrows whose consumer starts first, or that lead to their own slice (chrome-json.md 15).
+// TestBackwards shows arrows whose consumer starts first, and arrows that lead to their own slice (chrome-json.md 15).
 func TestBackwards(t *testing.T) {
 	tests := []struct{ name, text, arrows, problems string }{
 		{"into a long outer slice", "X 1/1 A 0 100\nX 1/2 B 50 10\ns 1/2 1 55\nf 1/1 1 70 bp=e\n", "A>B", "flow_backwards 1"},
@@ -377,7 +377,7 @@ func TestBackwards(t *testing.T) {
 	}
 }
 
-// TestAtOneTime shows that at one timestamp producers are written before their consumers where possible, whatever the order of
+// TestAtOneTime shows that, at one timestamp, producers are written before their consumers if possible, whatever the order of the
 // tracks (chrome-json.md 15, perfetto.md 6).
 func TestAtOneTime(t *testing.T) {
 	tests := []struct{ name, text, arrows, problems string }{

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// indexed is the whole content of an index, collected in the simplest way.
+// indexed is the complete content of an index, collected in the simplest way.
 type indexed struct {
 	flows   []flowindex.Flow
 	members [][]flowindex.Member // by flow
@@ -53,7 +53,7 @@ func (all *indexed) arrows() (arrows []arrow) {
 	return arrows
 }
 
-// outer returns the ordinal of the slice with flows directly around m, by examining all of them.
+// outer returns the ordinal of the slice with flows directly around m, found by examining all of them.
 func (all *indexed) outer(m *flowindex.Member) (uint64, bool) {
 	var best flowindex.Member
 	found := false
@@ -72,7 +72,7 @@ func (all *indexed) outer(m *flowindex.Member) (uint64, bool) {
 	return best.Ordinal, found
 }
 
-// reachable returns the numbers of the flows that can be reached from a flow, by iterating until nothing is new.
+// reachable returns the numbers of the flows that can be reached from a flow, iterating until nothing new is found.
 func (all *indexed) reachable(from int, nested bool) []int {
 	slicesOf := func(number int) map[uint64]bool {
 		own := map[uint64]bool{}
@@ -101,7 +101,7 @@ func (all *indexed) touch(own map[uint64]bool, b int) bool {
 	return slices.ContainsFunc(all.members[b], func(m flowindex.Member) bool { return own[m.Ordinal] })
 }
 
-// nest reports whether a slice of flow b is directly inside one of own, or the reverse.
+// nest reports whether a slice in flow b is directly inside one of own, or the reverse.
 func (all *indexed) nest(own map[uint64]bool, b int) bool {
 	of := map[uint64]bool{}
 	for i := range all.members[b] {
@@ -123,8 +123,8 @@ func (all *indexed) nest(own map[uint64]bool, b int) bool {
 	return false
 }
 
-// On random inputs, the index has the arrows that the second implementation of the rules finds, and reaches the flows that an
-// exhaustive search reaches.
+// On random inputs, the index contains the arrows that the second implementation of the rules finds, and reaches the flows that
+// an exhaustive search reaches.
 func TestIndexAgainstNaiveImplementation(t *testing.T) {
 	connected := 0
 	for seed := range uint64(300) {
@@ -157,7 +157,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 				}
 				connected += len(got)
 			}
-			// Find returns it for every time in the flow, or a later one with its id that has started.
+			// Find returns the flow, or a later one with its id that has already started, for every time within the flow.
 			found, err := x.Find(context.Background(), f.ID, f.Start)
 			if err != nil || !slices.ContainsFunc(found, func(o flowindex.Flow) bool {
 				return o.Kind == f.Kind && o.Name == f.Name && o.Start == f.Start

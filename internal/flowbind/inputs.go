@@ -5,29 +5,29 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLinked bounds the events with one key as their own: a key with more does not identify anything. Any number of events may
-// refer to one span.
+// maxLinked limits the number of events that have the same key as their own: a key that more events have does not identify
+// anything. Any number of events may refer to the same span.
 const maxLinked = 64
 
-// links are the events with one key: first the own events, which have the key as their own, then references to it, both in
-// time order (compareEnds). Arrows are drawn in time order, as soon as the next event is known.
+// links holds the events with one key: first its own events, which the key identifies, and then references to the key, both in
+// time order (compareEnds). Arrows are drawn in time order, each as soon as the next event is known.
 type links struct {
 	own       []end
-	ambiguous bool // more than maxLinked own events
-	several   bool // the events so far are from several inputs
-	reference end  // the last reference, whose arrow is not drawn yet
+	ambiguous bool // there are more than maxLinked own events
+	several   bool // the events so far come from several inputs
+	reference end  // the last reference, whose arrow has not been drawn
 	waiting   bool // there is such a reference
 
-	drawn   int    // number of own events with arrows
+	drawn   int    // number of own events whose arrows have been drawn
 	sender  end    // the last own event, from which arrows lead to references
-	from    Slice  // where the arrow to the next own event starts: the sender, or the work done for it
+	from    Slice  // start of the arrow to the next own event: the sender, or the work done for it
 	referer uint64 // 1 + ordinal of the last reference; 0: none
 }
 
-// refers reports whether an event refers to the span that the key identifies, as its children do.
+// refers reports whether an event refers to the span identified by the key, as the span's children do.
 func (e *end) refers() bool { return e.role != timeline.FlowContinue }
 
-// linkEnd handles the next event with the current key.
+// linkEnd processes the next event with the current key.
 func (l *linker) linkEnd(e *end) {
 	switch k := &l.links; {
 	case k.ambiguous:
@@ -61,7 +61,7 @@ func (l *linker) finishLink() {
 }
 
 // drawOwn draws the arrows to own events before the given event, or to all if it is nil. Events from several inputs form one
-// chain of request, work and response. Arrows inside a single input are drawn by its reader.
+// chain of request, work and response. Within a single input, its reader draws the arrows.
 func (l *linker) drawOwn(before *end) {
 	k := &l.links
 	if !k.several {
@@ -69,14 +69,14 @@ func (l *linker) drawOwn(before *end) {
 	}
 	for ; k.drawn < len(k.own) && (before == nil || compareTimes(&k.own[k.drawn], before) < 0); k.drawn++ {
 		e := &k.own[k.drawn]
-		if k.drawn > 0 && e.slice.Ordinal != k.sender.slice.Ordinal { // an event may carry its key twice
+		if k.drawn > 0 && e.slice.Ordinal != k.sender.slice.Ordinal { // an event may contain its key twice
 			l.lead(k.from, e, true)
 		}
 		k.sender, k.from = *e, e.slice
 	}
 }
 
-// drawReference draws the arrow from the span to the waiting reference; next is the following reference or nil. Every reference
+// drawReference draws the arrow from the span to the waiting reference; next is the following reference, or nil. Every reference
 // to a span has its own arrow.
 func (l *linker) drawReference(next *end) {
 	k := &l.links
@@ -92,11 +92,11 @@ func (l *linker) drawReference(next *end) {
 	l.refer(e, answered && e.role == timeline.FlowServe)
 }
 
-// refer draws the arrow to a reference to the sender, unless both are in one input, whose reader draws it. If the reference is
-// answered, the arrow to the next own event starts there.
+// refer draws the arrow from the sender to a reference, unless both are in the same input, whose reader draws it. If the
+// reference is answered, the arrow to the next own event starts at the reference.
 func (l *linker) refer(e *end, answered bool) {
 	k := &l.links
-	if e.input == k.sender.input || e.slice.Ordinal+1 == k.referer { // it may be the parent and a link
+	if e.input == k.sender.input || e.slice.Ordinal+1 == k.referer { // a span can be both parent and link of the event
 		return
 	}
 	k.referer = e.slice.Ordinal + 1
@@ -106,7 +106,7 @@ func (l *linker) refer(e *end, answered bool) {
 	}
 }
 
-// lead draws an arrow. on: the flow continues from its target.
+// lead draws an arrow to e; on means that the flow continues from e.
 func (l *linker) lead(from Slice, e *end, on bool) {
 	k := &l.links
 	if l.state == none {
@@ -115,7 +115,7 @@ func (l *linker) lead(from Slice, e *end, on bool) {
 	}
 	l.producer, l.sent = from, passed{event: from.Event}
 	l.arrow(e)
-	if e.ts >= k.sender.ts { // otherwise there is nothing to propagate yet
+	if e.ts >= k.sender.ts { // otherwise, there is nothing to propagate yet
 		step := *e
 		if step.role = timeline.FlowEnd; on {
 			step.role = timeline.FlowContinue
@@ -124,7 +124,7 @@ func (l *linker) lead(from Slice, e *end, on bool) {
 	}
 }
 
-// unknown counts a reference to a span that is in none of the inputs.
+// unknown counts a reference to a span that is not in any input.
 func (l *linker) unknown(e *end) {
 	if e.role == timeline.FlowReference {
 		l.count(problem.SpanLinkUnknown, e)

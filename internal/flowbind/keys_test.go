@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/testkit"
 )
 
-// Keys of data that is sorted on disk agree with its order.
+// The keys of data sorted on disk agree with its order.
 func TestKeys(t *testing.T) {
 	t.Run("ends", func(t *testing.T) { testkit.CheckKeys(t, endOrder) })
 	t.Run("references", func(t *testing.T) { testkit.CheckKeys(t, refOrder) })

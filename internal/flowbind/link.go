@@ -19,7 +19,7 @@ func compareRefs(a, b *timeline.FlowRef) int {
 	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.ID, b.ID))
 }
 
-// linker applies the rules to the ends of each key and writes the members of the resulting chains.
+// linker applies the rules to the ends with each key and writes the members of the resulting chains.
 type linker struct {
 	problems *problem.Log
 	members  func(timeline.FlowRef) error
@@ -28,33 +28,33 @@ type linker struct {
 	total    int64       // number of arrows
 	timeline *timeline.Timeline
 	lastID   uint64
-	err      error // of members
+	err      error // from members
 
 	key      Key
 	state    state
-	producer Slice  // set in all states except none
+	producer Slice  // set in every state except none
 	sent     passed // where the flow leaves the producer
-	start    end    // the end that opened the flow
-	arrows   int    // number of arrows of the flow so far
+	start    end    // the end that started the flow
+	arrows   int    // number of the flow's arrows so far
 
-	// The chain that is being built: a sequence of slices with one id, each the producer of the next. tail is its last slice;
-	// last is written only when it is known whether the chain ends there.
+	// The chain under construction: a sequence of slices with one id, each the producer of the next. tail is its last slice; last
+	// is written only once it is known whether the chain ends there.
 	chain bool
 	tail  Slice
 	last  timeline.FlowRef
 
-	lastFirefox *end    // the last end of a Firefox flow
+	lastFirefox *end    // the last end in a Firefox flow
 	tied        []Slice // members of a Firefox flow that start at the same time
-	links       links   // state for a key of links
+	links       links   // state for a link key
 }
 
-// state is the state of a key (chrome-json.md 15).
+// state is the state of the flow with a key (chrome-json.md 15).
 type state uint8
 
 const (
 	none   state = iota // not started, or ended for good
 	open                // has a producer
-	closed              // ended; further ends belong to the same producer
+	closed              // ended; later ends belong to the same producer
 )
 
 // link links all ends and returns the number of arrows.
@@ -97,7 +97,7 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 	return l.total, errors.Join(l.err, l.steps.failed())
 }
 
-// chrome applies the rules of s, t, f and bind_id.
+// chrome applies the rules for s, t, f and bind_id.
 func (l *linker) chrome(e *end) {
 	switch {
 	case e.unbound:
@@ -124,15 +124,15 @@ func (l *linker) chrome(e *end) {
 	}
 }
 
-// breakFlow handles a start or step outside all slices. No flow can start there, but it separates an ended flow from later
-// ends with the same id, which must not become further ends of that flow.
+// breakFlow processes a start or step outside all slices. No flow can start there, but it separates a flow that has ended from
+// later ends with the same id, which must not become further ends of that flow.
 func (l *linker) breakFlow() {
 	if l.state == closed {
 		l.finish()
 	}
 }
 
-// native applies the rules of Perfetto's flow_ids and terminating_flow_ids.
+// native applies the rules for Perfetto's flow_ids and terminating_flow_ids.
 func (l *linker) native(e *end) {
 	switch {
 	case l.state == none && e.role == timeline.FlowEnd:
@@ -149,7 +149,7 @@ func (l *linker) native(e *end) {
 	}
 }
 
-// passed is the time and order in which a flow passes a slice, as in timeline.FlowRef.
+// passed holds the time and order in which a flow passes a slice, as in timeline.FlowRef.
 type passed struct {
 	after      timeline.Nanos
 	event, nth uint32
@@ -157,7 +157,7 @@ type passed struct {
 
 func (e *end) passed() passed { return passed{e.ts - e.slice.TS, e.event, e.nth} }
 
-// member returns a member of the chain that is being built.
+// member returns a member of the chain under construction.
 func (l *linker) member(s *Slice, previous uint64, p passed) timeline.FlowRef {
 	return timeline.FlowRef{Ordinal: s.Ordinal, ID: l.lastID, Previous: previous, After: p.after, Event: p.event, Nth: p.nth}
 }
@@ -167,7 +167,7 @@ func (l *linker) begin(e *end) {
 	l.visitor.Begin(e.Key, e.ts, &e.slice)
 }
 
-// finish ends the flow of the current key.
+// finish ends the flow with the current key.
 func (l *linker) finish() {
 	if l.key.Space == timeline.FlowLink {
 		l.finishLink()
@@ -202,7 +202,7 @@ func (l *linker) endChain() {
 	l.chain = false
 }
 
-// arrow draws an arrow from the producer to the slice of e. It reports false if they are the same.
+// arrow draws an arrow from the producer to the slice of e. It returns false if they are the same.
 func (l *linker) arrow(e *end) bool {
 	from, to := l.producer, e.slice
 	if from.Ordinal == to.Ordinal {
@@ -217,14 +217,15 @@ func (l *linker) arrow(e *end) bool {
 	l.total++
 	switch {
 	case backwards(&from, &to):
-		// Perfetto processes the earlier slice first, so it draws the arrow from the earlier to the later one.
+		// Perfetto processes the earlier slice first, so it draws the arrow from the earlier slice to the later one.
 		l.count(problem.FlowBackwards, e)
 		l.beginChain(&to, e.passed())
 		ref := l.member(&from, to.Ordinal, l.sent)
 		ref.Terminating, ref.Backwards = true, true
 		l.write(ref)
 	case from.TS == to.TS:
-		// Walk reverses such an arrow if flows form a cycle. Its own chain keeps the other arrows from being reversed too.
+		// Walk reverses such an arrow if flows form a cycle. A separate chain prevents it from reversing the other arrows as
+		// well.
 		l.beginChain(&from, l.sent)
 		ref := l.member(&to, from.Ordinal, e.passed())
 		ref.Terminating = true
@@ -233,7 +234,7 @@ func (l *linker) arrow(e *end) bool {
 		if l.chain && l.tail == from {
 			l.write(l.last)
 		} else {
-			// The first arrow of the flow, or a further one from the same producer: with a shared id, A→B and A→C would
+			// This is the first arrow of the flow, or a further arrow from the same producer: with a shared id, A→B and A→C would
 			// become A→B→C.
 			l.beginChain(&from, l.sent)
 		}
@@ -243,7 +244,7 @@ func (l *linker) arrow(e *end) bool {
 	return true
 }
 
-// across reports whether a flow leads to another machine, where viewers do not follow it, and counts that.
+// across reports, and counts, whether a flow leads to another machine, where viewers do not follow it.
 func (l *linker) across(from *Slice, e *end) bool {
 	if l.timeline.Machine(from.Track) == l.timeline.Machine(e.slice.Track) {
 		return false
@@ -259,7 +260,8 @@ func (l *linker) beginChain(first *Slice, sent passed) {
 	l.write(l.member(first, timeline.NoOrdinal, sent))
 }
 
-// backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but precedes it in the output.
+// backwards reports whether the arrow leads to a slice that starts earlier, or that starts at the same time but precedes the
+// producer in the output.
 func backwards(from, to *Slice) bool {
 	if from.TS != to.TS {
 		return to.TS < from.TS

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// This file is a second implementation of flows: a direct translation of the specification, which examines all slices for every end.
-// Package flowbind must have the same results.
+// This file contains a second implementation of flows: a direct translation of the specification, which examines all slices for
+// every end. Package flowbind must produce the same results.
 
 // step is a copy of a record.
 type step struct {
@@ -34,8 +34,8 @@ type step struct {
 // naive is the second implementation.
 type naive struct {
 	starts []step
-	ends   map[uint32]step // the end events of slices, by the event that began the slice
-	steps  []step          // the ends of flows, in file order at one time
+	ends   map[uint32]step // end events of slices, by the event that began the slice
+	steps  []step          // flow ends, in file order at each time
 
 	arrows   []arrow
 	problems map[problem.Kind]int
@@ -67,7 +67,7 @@ func newNaive(t *testing.T, tl *timeline.Timeline) *naive {
 	return n
 }
 
-// target returns the slice to which an end binds; nil if there is none.
+// target returns the slice to which an end binds, or nil.
 func (n *naive) target(s *step) *step {
 	switch s.Binding {
 	case timeline.BindNothing:
@@ -110,12 +110,13 @@ func (n *naive) carrier(s *step) *step {
 	return nil
 }
 
-// bound is an end with its slice; nil if there is none.
+// bound is an end with its slice, or nil if it binds to none.
 type bound struct {
 	step, slice *step
 }
 
-// place is the position of an end at its time: its slice's, or, without one, after the starts that precede it in the input.
+// place returns the position of an end within its time: its slice's position or, without a slice, the position after the starts
+// that precede the end in the input.
 func (n *naive) place(b bound) uint64 {
 	if b.slice != nil {
 		return b.slice.Ordinal
@@ -164,7 +165,7 @@ func (n *naive) resolve() {
 	}
 }
 
-// key applies the table of chrome-json.md 15, or perfetto.md 8, to the ends of one key.
+// key applies the table in chrome-json.md 15, or perfetto.md 8, to the ends with one key.
 func (n *naive) key(all []bound) {
 	var producer *step
 	closed, used := false, false
@@ -223,8 +224,8 @@ func (n *naive) arrow(from, to *step) bool {
 	return true
 }
 
-// randomFlows returns random slices and flows on a few threads. span is the range of their times: the smaller it is, the more events
-// have the same time.
+// randomFlows returns random slices and flows on a few threads. span is the range of their times: the smaller it is, the more
+// events share a time.
 func randomFlows(seed uint64, n, span int) string {
 	r := rand.New(rand.NewPCG(seed, 9))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -264,7 +265,7 @@ func sorted(arrows []arrow) []arrow {
 	})
 }
 
-// undirected returns arrows with the smaller event first.
+// undirected returns the arrows with the smaller event first in each.
 func undirected(arrows []arrow) []arrow {
 	var out []arrow
 	for _, a := range arrows {
@@ -273,14 +274,14 @@ func undirected(arrows []arrow) []arrow {
 	return out
 }
 
-// flowKinds are the problems that package flowbind counts.
+// flowKinds lists the problems that package flowbind counts.
 var flowKinds = []problem.Kind{
 	problem.FlowNoEnclosingSlice, problem.FlowNoNextSlice, problem.FlowDuplicateStart, problem.FlowStepWithoutStart,
 	problem.FlowEndWithoutStart, problem.FlowSelf, problem.FlowFanOut, problem.FlowUnfinished,
 }
 
-// On random inputs, Perfetto draws the arrows that the second implementation finds, and the same problems are counted. If flows form
-// a cycle at one time, which needs many events at that time, an arrow may be reversed; the test counts that too.
+// On random inputs, Perfetto draws the arrows that the second implementation finds, and the same problems are counted. If flows
+// form a cycle at one time, which requires many events at that time, an arrow may be reversed; the test counts such cases.
 func TestAgainstNaiveImplementation(t *testing.T) {
 	circles := 0
 	const inputs = 600

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// refs are the members of all resolved flows, by ordinal.
+// refs holds the members of all resolved flows, by ordinal.
 type refs struct {
 	sorted *extsort.Sorted[timeline.FlowRef]
 	steps  *Steps // nil if they were not collected, or after TakeSteps

@@ -10,19 +10,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Step is a passage of a flow through a slice or instant, which it enters (In), leaves (Out), or both.
+// Step is a flow's passage through a slice or instant, which the flow enters (In), leaves (Out), or both.
 type Step struct {
-	At      timeline.Nanos // Chrome's s, t and f may have a time inside their slice
-	Event   uint32         // index in the input of the event with this end; orders steps at the same time
+	At      timeline.Nanos // can be inside the slice for Chrome's s, t and f
+	Event   uint32         // input index of the event with this end; orders steps at the same time
 	Nth     uint32         // index among the steps of the event
 	Flow    uint64         // number of the flow, from 1; a flow ends where its id ends or starts again
 	Ordinal uint64         // of the slice or instant, see timeline.Head.Ordinal
 	Track   timeline.TrackID
 	In, Out bool
-	Last    bool // the last step of the flow
+	Last    bool // this is the last step of the flow
 }
 
-// Steps are all steps of the flows of a timeline, in time order. They must be closed.
+// Steps iterates over all steps of a timeline's flows, in time order. It must be closed.
 type Steps struct {
 	sorted *extsort.Sorter[Step]
 }
@@ -35,7 +35,7 @@ func (s *Steps) Next(step *Step) (bool, error) {
 	return s.sorted.Next(step)
 }
 
-// Close frees the memory and temporary files.
+// Close frees the memory and removes temporary files.
 func (s *Steps) Close() error {
 	if s.sorted == nil {
 		return nil
@@ -43,7 +43,7 @@ func (s *Steps) Close() error {
 	return s.sorted.Close()
 }
 
-// NestAndTrace is NestAndResolve, and also collects the steps. The timeline owns them until TakeSteps.
+// NestAndTrace is NestAndResolve that also collects the steps. The timeline owns them until TakeSteps is called.
 func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 	if !hasFlows(t) {
 		return t.Nest(ctx)
@@ -57,7 +57,7 @@ func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 }
 
 // TakeSteps returns the steps of a nested timeline with resolved flows. If NestAndTrace or VisitAndTrace has not collected them,
-// or they were taken before, it processes the flows once more.
+// or if they have already been taken, it processes the flows once more.
 func TakeSteps(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
 	if !hasFlows(t) {
 		return &Steps{}, nil
@@ -82,11 +82,11 @@ func newStepWriter(t *timeline.Timeline) *stepWriter {
 type stepWriter struct {
 	sorter  *extsort.Sorter[Step]
 	flow    uint64
-	pending Step // the latest, which may be the last of its flow
+	pending Step // the latest step, which may be the last of its flow
 	err     error
 }
 
-// step adds an end that the linker has handled; before is the state of its key before that.
+// step adds an end that the linker has processed; before is the state of its key before that.
 func (c *stepWriter) step(e *end, before state) {
 	if c == nil || e.unbound {
 		return
@@ -104,7 +104,7 @@ func (c *stepWriter) step(e *end, before state) {
 			if e.role != timeline.FlowStart || before == open {
 				return
 			}
-			begins = true // a flow that had ended starts again
+			begins = true // a flow that has ended starts again
 		}
 	}
 	s.In, s.Out = !begins, e.role != timeline.FlowEnd
@@ -130,7 +130,7 @@ func (c *stepWriter) flush(last bool) {
 	c.pending = Step{}
 }
 
-// compareSteps sorts by time, then in input order.
+// compareSteps orders steps by time, then in input order.
 func compareSteps(a, b *Step) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Event, b.Event), cmp.Compare(a.Nth, b.Nth))
 }
@@ -140,7 +140,7 @@ var stepOrder = extsort.Order[Step]{
 	Key:     func(s *Step) uint64 { return collections.RadixKey(int64(s.At)) },
 }
 
-// failed returns the error of the temporary files.
+// failed returns any error from the temporary files.
 func (c *stepWriter) failed() error {
 	if c == nil {
 		return nil

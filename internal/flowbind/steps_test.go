@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Steps have the time and direction in which a flow passes a slice, and its last step, in time order and then input order. Ignored
-// starts, starts outside slices, and ends without a flow are not steps.
+// Steps state the time and direction in which a flow passes a slice, and mark its last step, in time order and then in input
+// order. Ignored starts, starts outside slices, and ends without a flow are not steps.
 func TestSteps(t *testing.T) {
 	const text = `
 # Chrome's own flows, bound by time: one that comes back to its slice, and an id that is used again.
@@ -46,7 +46,7 @@ D 2/1 dropped 420 out=7
 X 2/3 later 440 10 in=7
 `
 	want := []string{
-		// at, event of the step, in, out, last; flows are numbered by their start
+		// time, event of the step, in, out, last; flows are numbered by their start
 		"5 by 1 on a: flow A out",
 		"20 by 3 on b: flow A in out",
 		"50 by 4 on a: flow A in out",
@@ -140,7 +140,7 @@ func TestNoSteps(t *testing.T) {
 	}
 }
 
-// nestAndTake returns the steps that are collected while a timeline is nested.
+// nestAndTake returns the steps collected while a timeline is nested.
 func nestAndTake(tl *timeline.Timeline) (*flowbind.Steps, error) {
 	if err := flowbind.NestAndTrace(context.Background(), tl); err != nil {
 		return nil, err
@@ -162,8 +162,8 @@ func unnested(t *testing.T, memory int64, text string) *timeline.Timeline {
 	return tl
 }
 
-// Steps are the same whether they were collected while the timeline was nested, later, or while the flows were visited; and a visit
-// reports the same flows.
+// Steps are the same whether they were collected while the timeline was nested, later, or while the flows were visited; a visit
+// also reports the same flows.
 func TestTakeStepsAgain(t *testing.T) {
 	total := 0
 	for seed := range uint64(100) {
@@ -197,7 +197,7 @@ func TestTakeStepsAgain(t *testing.T) {
 	}
 }
 
-// takeSteps takes all steps of a timeline.
+// takeSteps returns all steps of a timeline.
 func takeSteps(t *testing.T, tl *timeline.Timeline) (all []flowbind.Step) {
 	t.Helper()
 	steps, err := flowbind.TakeSteps(context.Background(), tl)

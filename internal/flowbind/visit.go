@@ -8,20 +8,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Visitor receives the flows of the input one at a time, sorted by key; flows with equal keys are in time order.
+// Visitor receives the flows in the input one at a time, sorted by key; flows with equal keys are in time order.
 type Visitor interface {
-	// Begin begins a flow with its first member. at is the time, inside the slice, at which the flow passes the member.
+	// Begin starts a flow with its first member. at is the time, inside the slice, at which the flow passes the member.
 	Begin(key Key, at timeline.Nanos, s *Slice)
-	// Follow adds the member to which the flow leads from the slice with the ordinal from: the last member, or an earlier
-	// one from which several arrows lead.
+	// Follow adds a member to which the flow leads from the slice with the ordinal from: the last member, or an earlier one that
+	// has several outgoing arrows.
 	Follow(at timeline.Nanos, s *Slice, from uint64)
-	// Join adds a member after the last one, which may be the last one again.
+	// Join adds a member after the last one; it may be the same as the last one.
 	Join(at timeline.Nanos, s *Slice)
-	// End ends the flow. ended is set if the input ends it.
+	// End ends the flow. ended is set if the input ends the flow.
 	End(ended bool)
 }
 
-// Visit reports all flows of a nested timeline to v. It does not count problems: NestAndResolve has counted them.
+// Visit reports all flows in a nested timeline to v. It does not count problems, because NestAndResolve has already counted them.
 func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	if !hasFlows(t) {
 		return nil
@@ -29,7 +29,7 @@ func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	return visit(ctx, t, v, nil)
 }
 
-// VisitAndTrace is Visit, and also collects the steps. The timeline owns them until TakeSteps.
+// VisitAndTrace is Visit that also collects the steps. The timeline owns them until TakeSteps is called.
 func VisitAndTrace(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	r, ok := t.AttachedFlows().(*refs)
 	if !ok || r.steps != nil {

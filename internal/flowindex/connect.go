@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Link is the kind of a connection between flows.
+// Link is the kind of connection between flows.
 type Link string
 
 const (
@@ -13,7 +13,7 @@ const (
 	Around Link = "around" // a member of the new flow contains a member of the other, and so caused it
 )
 
-// Connection is one step from a flow to another one.
+// Connection is one step from one flow to another.
 type Connection struct {
 	Flow     Flow
 	Distance int // number of steps from the nearest flow at which the search started
@@ -23,11 +23,11 @@ type Connection struct {
 	Through Member // the member of Flow that connects them
 }
 
-// Connected calls fn once for every flow that can be reached from the given ones, nearest first: through slices and instants
-// that are members of several flows and, with nested, also through those directly inside each other on one track. The given
-// flows are not included. An error of fn ends the search and is returned.
+// Connected calls fn once for each flow that can be reached from the given ones, nearest first. It follows slices and instants
+// that are members of several flows and, if nested is set, also slices and instants directly inside each other on the same track.
+// The given flows are not included. An error from fn stops the search and is returned.
 //
-// The search needs about 20 bytes of memory for each flow and each slice that it reaches.
+// The search needs about 20 bytes of memory for each flow and slice that it reaches.
 func (x *Index) Connected(ctx context.Context, from []Flow, nested bool, fn func(Connection) error) error {
 	s := search{x: x, nested: nested, flows: map[int]bool{}, slices: map[uint64]visited{}, fn: fn}
 	for _, f := range from {
@@ -49,13 +49,13 @@ func (x *Index) Connected(ctx context.Context, from []Flow, nested bool, fn func
 	return nil
 }
 
-// ConnectedMarkers counts the slices and instants of groups of flows that are connected by shared ones.
+// ConnectedMarkers counts the slices and instants in each group of flows that are connected by shared ones.
 type ConnectedMarkers struct {
-	group []uint32 // union-find: by number of a flow, its parent in the group; the representative is its own parent
-	count []uint32 // by number of the representative
+	group []uint32 // union-find: by flow number, the flow's parent in its group; the representative is its own parent
+	count []uint32 // by number of the representative: number of markers
 }
 
-// ConnectedMarkers groups the flows. The result needs 8 bytes for each flow.
+// ConnectedMarkers groups the flows. The result needs 8 bytes per flow.
 func (x *Index) ConnectedMarkers(ctx context.Context) (*ConnectedMarkers, error) {
 	c := &ConnectedMarkers{group: make([]uint32, x.Len()), count: make([]uint32, x.Len())}
 	for i := range c.group {
@@ -85,7 +85,7 @@ func (x *Index) ConnectedMarkers(ctx context.Context) (*ConnectedMarkers, error)
 	return c, nil
 }
 
-// find returns the representative of the group of a flow.
+// find returns the representative of a flow's group.
 func (c *ConnectedMarkers) find(flow uint64) uint32 {
 	f := uint32(flow)
 	for c.group[f] != f {
@@ -95,7 +95,7 @@ func (c *ConnectedMarkers) find(flow uint64) uint32 {
 	return f
 }
 
-// join joins two groups. The representative of the larger one remains.
+// join merges two groups. The representative of the larger one remains.
 func (c *ConnectedMarkers) join(a, b uint64) {
 	to, from := c.find(a), c.find(b)
 	if to == from {
@@ -109,7 +109,7 @@ func (c *ConnectedMarkers) join(a, b uint64) {
 	c.count[from] = 0
 }
 
-// Of returns the number of markers in the group of a flow. A marker that occurs several times counts once.
+// Of returns the number of markers in a flow's group. A marker that occurs several times counts only once.
 func (c *ConnectedMarkers) Of(f Flow) int { return int(c.count[c.find(uint64(f.Number))]) }
 
 type reached struct{ flow, distance int }
@@ -118,30 +118,30 @@ type reached struct{ flow, distance int }
 type search struct {
 	x        *Index
 	nested   bool
-	flows    map[int]bool       // reached
-	slices   map[uint64]visited // slices that were examined
+	flows    map[int]bool       // flows already reached
+	slices   map[uint64]visited // slices already examined
 	queue    []reached
 	from     int
 	distance int
 	fn       func(Connection) error
 }
 
-// visited is a set of the connections of a slice that were followed.
+// visited is the set of a slice's connections that have been followed.
 type visited uint8
 
 const (
 	visitedFlows   visited = 1 << iota // its flows
-	visitedNesting                     // the slices around and inside
+	visitedNesting                     // the slices around and inside it
 )
 
-// visit marks connections of a slice as followed. It reports whether they were not followed before.
+// visit marks connections of a slice as followed. It reports whether they had not been followed before.
 func (s *search) visit(ordinal uint64, what visited) bool {
 	before := s.slices[ordinal]
 	s.slices[ordinal] = before | what
 	return before&what == 0
 }
 
-// member follows the connections of a member of a flow.
+// member follows the connections from a member of a flow.
 func (s *search) member(m Member) error {
 	if err := s.slice(m.Ordinal, Shared); err != nil || !s.nested || !s.visit(m.Ordinal, visitedNesting) {
 		return err
@@ -167,7 +167,7 @@ func (s *search) member(m Member) error {
 	return nil
 }
 
-// slice reports the flows of a slice that were not reached before.
+// slice reports the flows at a slice that have not been reached before.
 func (s *search) slice(ordinal uint64, link Link) error {
 	if !s.visit(ordinal, visitedFlows) {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxCase is a file of testdata/conformance/firefox-flows/cases: markers, and the flows that the reference implementation
+// firefoxCase is a file in testdata/conformance/firefox-flows/cases: markers, and the flows that the reference implementation
 // computes from them.
 type firefoxCase struct {
 	Schemas []struct {
@@ -56,8 +56,8 @@ type firefoxMarker struct {
 
 func nanos(ms float64) timeline.Nanos { return timeline.Nanos(ms * 1e6) }
 
-// fill adds the markers: instants and markers of stack-based schemas on their threads, others on separate tracks, because they
-// need not nest. Their events are numbered in the order of the rule: by start, thread and position.
+// fill adds the markers: instants, and markers with stack-based schemas, on their threads, and other markers on separate tracks,
+// because they need not nest. Their events are numbered in the order that the rule uses: by start, thread and position.
 func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 	var markers []firefoxMarker
 	for thread := range c.Threads {
@@ -124,7 +124,7 @@ func (c *firefoxCase) addFlows(b *timeline.Builder, m *firefoxMarker, ev *timeli
 	return nil
 }
 
-// name is the name of a marker in expected results.
+// name returns the name of a marker in the expected results.
 func name(thread int, label string) string { return fmt.Sprintf("%d/%s", thread, label) }
 
 func rawName(thread, label json.RawMessage) string {
@@ -132,7 +132,7 @@ func rawName(thread, label json.RawMessage) string {
 }
 
 // TestFirefoxConformance compares the index with the results of the reference implementation: flows with their members in order,
-// the flows of each marker, the flows that share a marker, and the flow of an id at a time.
+// the flows of each marker, the flows that share a marker, and the flow with an id at a given time.
 func TestFirefoxConformance(t *testing.T) {
 	paths, err := filepath.Glob("../../testdata/conformance/firefox-flows/cases/*.json")
 	if err != nil || len(paths) < 20 {
@@ -168,7 +168,7 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 		}
 		want = append(want, line)
 	}
-	numbers := map[string]int{} // numbers in the index, by line
+	numbers := map[string]int{} // by line: number in the index
 	ofMarker := map[string][]int{}
 	for number := range x.Len() {
 		f, err := x.Flow(number)
@@ -220,8 +220,8 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 		if want := number(f.Outgoing); !slices.Equal(inside, want) {
 			t.Errorf("%s leads to %v, want %v", f.ID, inside, want)
 		}
-		// In the reference, an interval that is not stack-based is inside a stack-based one, but the latter's outgoing flows do not include
-		// it. Here it is on a separate track.
+		// In the reference, an interval that is not stack-based is inside a stack-based one, but the latter's outgoing flows do
+		// not include it. Here, it is on a separate track.
 		if want := number(f.Incoming); !slices.Equal(around, want) && !c.beside(f.Members) {
 			t.Errorf("%s comes from %v, want %v", f.ID, around, want)
 		}
@@ -238,7 +238,7 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 	}
 }
 
-// neighbours returns the flows that are one step away: through the same markers, and through those around and inside.
+// neighbours returns the flows that are one step away: through the same markers, and through markers around and inside these.
 func neighbours(t *testing.T, x *flowindex.Index, number int) (direct, around, inside []int) {
 	start, err := x.Flow(number)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// formatID returns an id in the form of the input. Chrome's ids are always hexadecimal, although the input may have decimal ones.
+// formatID returns an id in the form used in the input. Chrome ids are always hexadecimal, although the input may have decimal
+// ones.
 func (x *Index) formatID(k *flowbind.Key) string {
 	switch {
 	case k.TextID:
@@ -29,7 +30,7 @@ func (x *Index) formatID(k *flowbind.Key) string {
 // hashPrefix precedes the hash of a text id whose text was not kept.
 const hashPrefix = "#"
 
-// spaces is a set of FlowSpace.
+// spaces is a set of FlowSpace values.
 type spaces uint8
 
 func spacesOf(list ...timeline.FlowSpace) (s spaces) {
@@ -53,7 +54,7 @@ type candidate struct {
 	id       uint64
 	isText   bool
 	spaces   spaces
-	fallback bool // only used if no earlier candidate is the id of a flow
+	fallback bool // used only if no earlier candidate is the id of a flow
 }
 
 // candidates returns the possible meanings of an id.
@@ -90,7 +91,7 @@ func candidates(id string) []candidate {
 		}
 		add(candidate{id: n, spaces: in})
 	}
-	// Firefox writes 17 digits for a number of 64 bits.
+	// Firefox writes 17 digits for a 64-bit number.
 	if long, ok := strings.CutSuffix(id, "0"); ok && len(id) == 17 {
 		if n, err := strconv.ParseUint(long, 16, 64); err == nil {
 			add(candidate{id: n, spaces: firefoxSpaces})

@@ -1,8 +1,8 @@
-// Package flowindex navigates the flows of a trace: an Index finds them by their ids in the input, by time and by slice, and
-// follows the connections between them.
+// Package flowindex navigates the flows in a trace: an Index finds them by input id, by time and by slice, and follows the
+// connections between them.
 //
-// What does not live here: package flowbind determines the slices that a flow joins. Package flow is the public API of the
-// index.
+// What does not live here: determining the slices that a flow connects (package flowbind), and the public API of the index
+// (package flow).
 package flowindex
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Index finds the flows of a trace by their ids in the input, which the output replaces, by time, and by slice; and the
-// flows that are connected with a flow. Its flows are the input's: a flow that the output must write with several ids,
-// because one slice leads to several, is one flow here, and a flow with a single slice is included.
+// Index finds the flows in a trace by input id (which the output replaces), by time and by slice, and the flows connected to a
+// flow. Its flows are the input's: a flow that the output must write with several ids because one slice leads to several others
+// is one flow here, and flows with a single slice are included.
 //
-// An Index needs about 200 bytes for each end of a flow, in temporary files beyond the timeline's memory budget. It must be
+// An Index needs about 200 bytes for each flow end, and uses temporary files beyond the timeline's memory budget. It must be
 // closed before the trace is, and is not safe for concurrent use.
 type Index struct {
 	t           *timeline.Timeline
@@ -30,28 +30,27 @@ type Index struct {
 	outer       *extsort.Sorted[nesting]
 }
 
-// Flow is one flow of the input: from the start of its id to the end, or to the next start.
+// Flow is one flow in the input: from the start of its id to its end, or to the next start with the same id.
 type Flow struct {
 	Number int    // index in its Index
-	Kind   string // kind of the id: "event" or "bind_id" (both Chrome's), "perfetto", "firefox" or "link"
-	ID     string // id in the input, in the form that Index.Find accepts; ids can be reused
+	Kind   string // kind of the id: "event" or "bind_id" (both from Chrome), "perfetto", "firefox" or "link"
+	ID     string // Id in the input, in the form that Index.Find accepts; ids can be reused
 
-	// Name and Category come from the events of the flow. Only flows of the kind "event" have them; there they are part of
-	// the id.
+	// Name and Category come from the flow's events. Only flows of kind "event" have them; for these, they are part of the id.
 	Name, Category string
 
 	Start   timeline.Nanos // start of the id
-	End     timeline.Nanos // latest end of the members that end
-	Ended   bool           // the input ends the flow; otherwise the id is active to the end of the trace
+	End     timeline.Nanos // latest end among the members that end
+	Ended   bool           // the input ends the flow; otherwise, the id is active to the end of the trace
 	Members int            // number of slices and instants, at least 1; repeated visits count again
-	Threads int            // number of threads, or other tracks, of the members
+	Threads int            // number of the members' threads or other tracks
 
-	Processes int // number of processes of the members; those without a process count as one
+	Processes int // number of the members' processes; all members without a process count as one
 
 	first int // index of the first member in Index.members
 }
 
-// flowKinds are the names of the kinds of flow ids.
+// flowKinds maps flow spaces to the names of id kinds.
 var flowKinds = map[timeline.FlowSpace]string{
 	timeline.FlowV1: "event", timeline.FlowV2: "bind_id", timeline.FlowNative: "perfetto", timeline.FlowFirefox: "firefox",
 	timeline.FlowLink: "link",
@@ -60,18 +59,18 @@ var flowKinds = map[timeline.FlowSpace]string{
 // Member is a slice or instant as a member of a flow.
 type Member struct {
 	Flow     int // number of the flow
-	N        int // index in the flow, from 0, in the order of the flow
-	Previous int // N of the member from which the flow comes; -1 for the first
+	N        int // index in the flow, from 0, in flow order
+	Previous int // N of the member that the flow comes from; -1 for the first
 
 	Ordinal uint64         // of the slice or instant, see timeline.Item
-	Event   uint32         // index of its event in the input
-	TS, End timeline.Nanos // of the slice; equal for an instant. End is NoTime for slices without an end
-	At      timeline.Nanos // time at which the flow passes: Chrome's s, t and f may have a time inside their slice
+	Event   uint32         // index of the member's event in the input
+	TS, End timeline.Nanos // of the slice; equal for an instant. End is NoTime if the slice never ends
+	At      timeline.Nanos // time at which the flow passes: for Chrome's s, t and f, it can be inside the slice
 	Track   timeline.TrackID
 	Lane    uint32
 }
 
-// flowRow is a Flow as it is stored; its number is its index.
+// flowRow is a stored Flow; its number is its index.
 type flowRow struct {
 	flowbind.Key
 	start, end     timeline.Nanos
@@ -90,7 +89,7 @@ type membership struct {
 	lane, n uint32
 }
 
-// NewIndex makes an index of a resolved timeline. Text ids can always be found, but Flow.ID has their text only if
+// NewIndex creates the index of a resolved timeline. Flows can always be found by text id, but Flow.ID contains that text only if
 // convert.Options.KeepFlowIDs was set.
 func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 	x := newIndexer(t)
@@ -104,7 +103,7 @@ func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 	return x.finish(ctx)
 }
 
-// Close frees the memory and the temporary files of the index.
+// Close frees the index's memory and removes its temporary files.
 func (x *Index) Close() error {
 	return errors.Join(x.flows.Close(), x.members.Close(), x.memberships.Close(), x.inner.Close(), x.outer.Close())
 }
@@ -128,7 +127,7 @@ type indexer struct {
 	processes map[timeline.TrackID]bool
 }
 
-// inOrder is the order of values that are added in sorted order.
+// inOrder returns the order for values that are added in sorted order.
 func inOrder[T any]() extsort.Order[T] {
 	return extsort.Order[T]{Compare: func(_, _ *T) int { return 0 }}
 }
@@ -178,7 +177,7 @@ func (x *indexer) add(at timeline.Nanos, s *flowbind.Slice, previous int) {
 	}
 	x.total++
 	x.row.count++
-	x.row.end = max(x.row.end, s.TS, s.End) // NoTime is less than any time
+	x.row.end = max(x.row.end, s.TS, s.End) // NoTime is less than any other time
 	x.threads[cmp.Or(x.t.Above(s.Track, timeline.ThreadTrack), s.Track)] = true
 	x.processes[x.t.Above(s.Track, timeline.ProcessTrack)] = true
 	x.fail(x.members.Add(x.last))
@@ -228,7 +227,7 @@ func (x *indexer) finish(ctx context.Context) (_ *Index, err error) {
 	return out, err
 }
 
-// close frees what does not belong to the Index of finish.
+// close frees everything that finish has not moved to the Index.
 func (x *indexer) close() {
 	x.flows.Close()
 	x.members.Close()

@@ -16,19 +16,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// index makes an index of a timeline in text form (package testkit).
+// index creates the index of a timeline in text form (package testkit).
 func index(t testing.TB, memory int64, text string) *flowindex.Index {
 	t.Helper()
 	return indexOf(t, memory, func(b *timeline.Builder) error { return testkit.Add(b, text) })
 }
 
-// The budgets of the tests: everything in memory, and everything that can be on disk.
+// Memory budgets for the tests: everything in memory, and everything that can be on disk.
 const (
 	largeMemory = timeline.DefaultMemory
 	smallMemory = 1
 )
 
-// resolve makes a timeline with resolved flows.
+// resolve creates a timeline with resolved flows.
 func resolve(t testing.TB, opts timeline.Options, fill func(*timeline.Builder) error) *timeline.Timeline {
 	t.Helper()
 	opts.TempDir = t.TempDir()
@@ -67,8 +67,8 @@ func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *fl
 	return x
 }
 
-// describe formats a flow: "ID [start,end] members 0 1←0 2←0", with "…" after an end that is not in the input. Members are given by
-// their events.
+// describe formats a flow: "ID [start,end] members 0 1←0 2←0", with "…" after an end that is not in the input. Members are
+// identified by their events.
 func describe(t testing.TB, x *flowindex.Index, f flowindex.Flow) string {
 	t.Helper()
 	open := ""
@@ -132,7 +132,7 @@ f 1/2 7 200 bp=e
 s 1/1 7 300
 f 1/2 7 400 bp=e
 `, "a 0x7 [100,210] 2 threads: 0 1←0\nc 0x7 [300,410] 2 threads: 2 3←2\n"},
-		// Both consumers come from the producer.
+		// Both consumers follow the producer.
 		{"several ends", `
 X 1/1 a 100 500
 X 1/2 b 200 10
@@ -227,7 +227,7 @@ s 1/1 7 205 name=other
 		{105, "0x7/@105"},
 		{150, "0x7/@105"},
 		{204, "0x7/@105 0x7/other@205"},
-		{250, "0x7/@105 0x7/other@205"}, // the first one has ended, and the id has not started again
+		{250, "0x7/@105 0x7/other@205"}, // the first flow has ended, and its id has not started again
 		{304, "0x7/@105 0x7/other@205"},
 		{305, "0x7/@305 0x7/other@205"},
 		{1 << 62, "0x7/@305 0x7/other@205"},
@@ -238,7 +238,7 @@ s 1/1 7 205 name=other
 	}
 }
 
-// Ids are found in the form of the input, which may have several forms.
+// Ids are found in the form used in the input; an id can have several forms.
 func TestFindByID(t *testing.T) {
 	x := index(t, smallMemory, `
 X 1/1 a 100 10 out=18
@@ -277,7 +277,7 @@ func sameWords(a, b string) bool {
 	return true
 }
 
-// Ids of Firefox have 16 or 17 digits; both find all flows, but an exact match takes precedence.
+// Firefox ids have 16 or 17 digits; both forms find all flows, but an exact match takes precedence.
 func TestFindFirefoxID(t *testing.T) {
 	x := indexOf(t, largeMemory, func(b *timeline.Builder) error {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 1})
@@ -310,7 +310,7 @@ func TestFindFirefoxID(t *testing.T) {
 	}
 }
 
-// Text ids whose text was not kept are found, and shown by their hash.
+// Text ids whose text was not kept can be found, and are shown by their hash.
 func TestFindTextNotKept(t *testing.T) {
 	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
 		return testkit.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
@@ -379,7 +379,7 @@ X 1/6 f 600 10 in=7
 	}
 }
 
-// The slices on a thread at a time, and an input event's slices.
+// The test looks up the slices on a thread at a time, and the slices of an input event.
 func TestSlicesOfFlows(t *testing.T) {
 	ctx := context.Background()
 	text := `
@@ -434,7 +434,7 @@ X 1/1 zero 300 0 out=4
 	}
 }
 
-// A request leads to the load event through two slices that belong to two flows each, and from a step of a task to the task.
+// A request leads to the load event through two slices that each belong to two flows, and from a step of a task to the task.
 func TestConnected(t *testing.T) {
 	const text = `
 X 1/1 request 100 10 out=1
@@ -486,7 +486,7 @@ X 1/1 touching 700 50 out=8
 	}
 }
 
-// Flows that share slices with many others are searched in a time proportional to their ends.
+// The search through flows that share slices with many others takes time proportional to their ends.
 func TestConnectedMany(t *testing.T) {
 	const n = 3000
 	var text strings.Builder
@@ -519,7 +519,7 @@ func TestConnectedMany(t *testing.T) {
 	}
 }
 
-// The markers connected with a flow belong to the flows that Connected reaches from it; each counts once.
+// The markers connected with a flow belong to the flows that Connected reaches from it; each counts only once.
 func TestConnectedMarkers(t *testing.T) {
 	ctx := context.Background()
 	for _, text := range []string{
@@ -552,8 +552,8 @@ func TestConnectedMarkers(t *testing.T) {
 	}
 }
 
-// With many segments, in memory and on disk: each arrow of the timeline leads to one member, labels belong to their slices, and
-// flows are in order.
+// With many segments, both in memory and on disk, each arrow of the timeline leads to one member, labels belong to their slices,
+// and flows are in order.
 func TestIndexOfManySegments(t *testing.T) {
 	const n = 40_000
 	var text strings.Builder

@@ -9,8 +9,8 @@ import (
 // Label is the name and category of an event.
 type Label struct{ Name, Category string }
 
-// Labels returns the labels of slices and instants, given by their ordinals, which must be sorted. It reads the segments of
-// the timeline that contain them.
+// Labels returns the labels of the slices and instants with the given ordinals, which must be sorted. It reads only the timeline
+// segments that contain them.
 func (x *Index) Labels(ctx context.Context, ordinals []uint64) (map[uint64]Label, error) {
 	labels := make(map[uint64]Label, len(ordinals))
 	if x.t.SegmentCount() == 0 {
@@ -36,8 +36,8 @@ func (x *Index) Labels(ctx context.Context, ordinals []uint64) (map[uint64]Label
 	return labels, nil
 }
 
-// Walk calls fn for all flows, ordered by the start of their first member, with the first member and its label. Its memory for
-// labels does not grow with the number of flows. An error of fn ends the walk and is returned.
+// Walk calls fn for all flows, ordered by the start of their first member, with that member and its label. The memory for labels
+// does not grow with the number of flows. An error from fn stops the walk and is returned.
 func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label Label) error) error {
 	for i := 0; i < x.memberships.Len(); {
 		batch, n, err := x.starts(ctx, i)
@@ -56,11 +56,11 @@ func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label La
 	return nil
 }
 
-// maxBatch bounds the number of labels in memory.
+// maxBatch limits the number of labels in memory.
 const maxBatch = 1 << 16
 
-// starts returns the slices at which flows start, from an index in x.places on, in one segment, and the number of memberships
-// that it has read.
+// starts returns the slices in one segment at which flows start, beginning with membership number from, and the number of
+// memberships that it read.
 func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int, err error) {
 	segment := -1
 	var p membership
@@ -84,7 +84,7 @@ func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int,
 	}
 }
 
-// batch calls fn for the flows that start at n memberships.
+// batch calls fn for the flows that start at the n memberships beginning with number from.
 func (x *Index) batch(ctx context.Context, from, n int, labels map[uint64]Label, fn func(Flow, Member, Label) error) error {
 	var p membership
 	c := x.memberships.From(from)

@@ -8,15 +8,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// nesting is a pair of slices with flows on one track, one directly inside the other: for example a task, and a step of it
-// from which a flow continues.
+// nesting is a pair of slices with flows on one track, one directly inside the other: for example, a task and a step of it from
+// which a flow continues.
 type nesting struct{ inner, outer uint64 }
 
 func compareOuter(a, b *nesting) int {
 	return cmp.Or(cmp.Compare(a.outer, b.outer), cmp.Compare(a.inner, b.inner))
 }
 
-// nest finds the nesting of slices with flows. Ordinals are ordered by start; on a track, outer slices come first.
+// nest determines the nesting of slices with flows. Ordinals are in start order; on each track, outer slices come first.
 func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[membership]) error {
 	open := map[timeline.TrackLane][]membership{}
 	last := uint64(timeline.NoOrdinal)
@@ -53,12 +53,12 @@ func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[membership]) 
 	}
 }
 
-// contains reports whether a slice that starts later is inside p. A slice without length at the end of p is inside too.
+// contains reports whether a slice that starts later is inside p. A zero-length slice at the end of p is also inside.
 func (p *membership) contains(later *membership) bool {
 	return p.end == timeline.NoTime || later.end != timeline.NoTime && later.end <= p.end
 }
 
-// inside returns the slices with flows directly inside a slice.
+// inside returns the slices with flows directly inside the given slice.
 func (x *Index) inside(ordinal uint64) (inner []uint64, err error) {
 	i, err := x.outer.Search(func(n *nesting) bool { return n.outer >= ordinal })
 	for ; err == nil && i < x.outer.Len(); i++ {
@@ -71,7 +71,7 @@ func (x *Index) inside(ordinal uint64) (inner []uint64, err error) {
 	return inner, err
 }
 
-// around returns the innermost slice with flows around a slice, if there is one.
+// around returns the innermost slice with flows around the given slice, if there is one.
 func (x *Index) around(ordinal uint64) (outer uint64, ok bool, err error) {
 	i, err := x.inner.Search(func(n *nesting) bool { return n.inner >= ordinal })
 	if err != nil || i == x.inner.Len() {

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Len returns the number of flows. Their numbers are 0 to Len-1.
+// Len returns the number of flows. Their numbers run from 0 to Len-1.
 func (x *Index) Len() int { return x.flows.Len() }
 
-// Flow returns a flow by its number.
+// Flow returns the flow with the given number.
 func (x *Index) Flow(number int) (Flow, error) {
 	if number < 0 || number >= x.Len() {
 		return Flow{}, fmt.Errorf("there is no flow %d: the index has %d", number, x.Len())
@@ -25,7 +25,7 @@ func (x *Index) Flow(number int) (Flow, error) {
 	return x.flow(number, &row), nil
 }
 
-// flow returns the Flow of a row.
+// flow converts a row to a Flow.
 func (x *Index) flow(number int, row *flowRow) Flow {
 	f := Flow{
 		Number: number, Kind: flowKinds[row.Space], ID: x.formatID(&row.Key), Start: row.start, End: row.end, Ended: row.ended,
@@ -37,7 +37,7 @@ func (x *Index) flow(number int, row *flowRow) Flow {
 	return f
 }
 
-// name returns the text of a name of flow events; empty if only its hash is known.
+// name returns the name of flow events as text, or "" if only its hash is known.
 func (x *Index) name(id uint32) string {
 	if id == 0 || int64(id) > int64(x.t.NameCount()) {
 		return ""
@@ -52,8 +52,8 @@ func (x *Index) category(id uint32) string {
 	return string(x.t.Category(timeline.CategoryID(id)))
 }
 
-// Each calls fn for the flows with an id of the input, see Find. They are grouped by name and category, and ordered by start.
-// An error of fn ends the search and is returned.
+// Each calls fn for the flows with the given input id; see Find. They are grouped by name and category, and ordered by start. An
+// error from fn stops the search and is returned.
 func (x *Index) Each(ctx context.Context, id string, fn func(Flow) error) error {
 	return x.eachRow(ctx, id, func(number int, row *flowRow) error { return fn(x.flow(number, row)) })
 }
@@ -92,15 +92,16 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 	return nil
 }
 
-// Find returns the flows with an id at a time: the last flow with that id that starts at or before the time, even if it has
-// ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each of these.
+// Find returns the flows that have an id at a given time: the last flow with that id that starts at or before the time, even if
+// it has already ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each
+// combination.
 //
-// The id has the form of the input. Chrome's are decimal or hexadecimal numbers, with or without 0x: a text that can be both
-// finds both. Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters; the last one, always zero,
-// may be omitted.
+// The id has the form used in the input. Chrome ids are decimal or hexadecimal numbers, with or without 0x; text that can be
+// either finds both. Perfetto ids are decimal, or hexadecimal with 0x. Firefox ids are texts of 17 characters; the last
+// character, always zero, may be omitted.
 func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow, error) {
 	var found []Flow
-	var last flowbind.Key // of found
+	var last flowbind.Key // key of the last flow in found
 	err := x.eachRow(ctx, id, func(number int, row *flowRow) error {
 		if len(found) > 0 && row.Key == last {
 			if row.start <= at {
@@ -110,7 +111,7 @@ func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow,
 		}
 		started := row.start <= at
 		if !started {
-			// Chrome's s may be long after the start of its slice.
+			// Chrome's s can come long after the start of its slice.
 			var first Member
 			if err := x.members.At(int(row.first), &first); err != nil {
 				return err
@@ -125,7 +126,7 @@ func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow,
 	return found, err
 }
 
-// Members calls fn for the members of a flow, in the order of the flow.
+// Members calls fn for the members of a flow, in flow order.
 func (x *Index) Members(ctx context.Context, f Flow, fn func(Member) error) error {
 	var m Member
 	c := x.members.From(f.first)
@@ -143,7 +144,7 @@ func (x *Index) Members(ctx context.Context, f Flow, fn func(Member) error) erro
 	return nil
 }
 
-// Member returns the member n of a flow.
+// Member returns member n of a flow.
 func (x *Index) Member(f Flow, n int) (m Member, err error) {
 	if n < 0 || n >= f.Members {
 		return m, fmt.Errorf("flow %s has no member %d: it has %d members", f.ID, n, f.Members)
@@ -152,8 +153,8 @@ func (x *Index) Member(f Flow, n int) (m Member, err error) {
 	return m, err
 }
 
-// Next returns the members to which a flow leads from one of its members, at most limit: one, or none after the last. Only
-// Chrome's flows can lead to several.
+// Next returns the members to which a flow leads from one of its members, at most limit. Usually there is one, or none after the
+// last member; only Chrome flows can lead to several.
 func (x *Index) Next(ctx context.Context, f Flow, n, limit int) (next []Member, err error) {
 	var m Member
 	for i := n + 1; i < f.Members && len(next) < limit; i++ {
@@ -173,7 +174,7 @@ func (x *Index) Next(ctx context.Context, f Flow, n, limit int) (next []Member, 
 	return next, nil
 }
 
-// OfSlice returns the memberships of a slice or instant, given by its ordinal, sorted by flow.
+// OfSlice returns the flow memberships of the slice or instant with the given ordinal, sorted by flow.
 func (x *Index) OfSlice(ordinal uint64) (members []Member, err error) {
 	err = x.membershipsOf(ordinal, func(p *membership) error {
 		f, err := x.Flow(int(p.flow))
@@ -207,13 +208,14 @@ func (x *Index) membershipsOf(ordinal uint64, fn func(*membership) error) error 
 	return nil
 }
 
-// OfEvent returns the ordinals of the slices and instants with flows that come from an event of the input.
+// OfEvent returns the ordinals of the slices and instants with flows that come from the given input event.
 func (x *Index) OfEvent(ctx context.Context, event uint32) ([]uint64, error) {
 	return x.ordinals(ctx, func(m *Member) bool { return m.Event == event })
 }
 
-// At returns the ordinals of the slices and instants with flows that contain a time, on a thread or on tracks below it. Ends
-// are inside. If there are none, it returns the last one that started before; if several started at the same time, all.
+// At returns the ordinals of the slices and instants with flows that contain a time, on a thread or on tracks below it. Slices
+// include their ends. If there are none, it returns the last one that started earlier, or all that started at the same time as
+// that one.
 func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nanos) ([]uint64, error) {
 	var before []uint64
 	var latest timeline.Nanos
@@ -239,7 +241,7 @@ func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nan
 	return before, nil
 }
 
-// ordinals returns the ordinals of the slices with a membership for which want is true, sorted and unique.
+// ordinals returns the sorted, unique ordinals of the slices that have a membership for which want is true.
 func (x *Index) ordinals(ctx context.Context, want func(*Member) bool) ([]uint64, error) {
 	var found []uint64
 	var m Member

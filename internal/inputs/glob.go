@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// A Glob is a pattern of paths, by components. In each component, *, ? and [ work as in path.Match; ** matches any
-// number of folders.
+// A Glob is a path pattern, split into components. In each component, *, ? and [ work as in path.Match; ** matches any number of
+// folders.
 type Glob []string
 
-// ParseGlob checks a pattern.
+// ParseGlob checks and splits a pattern.
 func ParseGlob(pattern string) (Glob, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, fmt.Errorf("%s: a bracket of the pattern is not closed", pattern)
@@ -21,7 +21,7 @@ func ParseGlob(pattern string) (Glob, error) {
 	parts := Glob{}
 	for part := range strings.SplitSeq(pattern, "/") {
 		if part == "**" && len(parts) > 0 && parts[len(parts)-1] == "**" {
-			continue // several in a row are one
+			continue // several in a row are equivalent to one
 		}
 		parts = append(parts, part)
 	}
@@ -31,10 +31,10 @@ func ParseGlob(pattern string) (Glob, error) {
 // Match reports whether the components of a path match the whole pattern.
 func (g Glob) Match(parts []string) bool { return g.step(parts, false) }
 
-// matchFolder reports whether something below a folder can match.
+// matchFolder reports whether a path below the folder can match.
 func (g Glob) matchFolder(parts []string) bool { return g.step(parts, true) }
 
-// step tracks all positions in the pattern that the components can reach, so its time is bounded for every pattern.
+// step tracks all positions in the pattern that the components can reach, so its running time is bounded for every pattern.
 func (g Glob) step(parts []string, isFolder bool) bool {
 	at := make([]bool, len(g)+1)
 	at[0] = true
@@ -64,7 +64,7 @@ func (g Glob) step(parts []string, isFolder bool) bool {
 	return at[len(g)] || len(g) > 0 && g[len(g)-1] == "**" && at[len(g)-1]
 }
 
-// IsPattern reports whether a name may be a pattern.
+// IsPattern reports whether a name could be a pattern.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // SplitPattern splits a pattern into the folder before the first wildcard and the rest.
@@ -80,8 +80,8 @@ func SplitPattern(pattern string) (folder, glob string) {
 	return pattern[:k+1], pattern[k+1:]
 }
 
-// Expand replaces patterns by the sorted names of the files and folders that they match, because some shells do not,
-// and no shell does in quotes. Names of existing files and patterns without match stay unchanged.
+// Expand replaces patterns with the sorted names of the files and folders that they match, because some shells do not expand
+// patterns, and no shell does in quotes. Names of existing files and patterns without a match stay unchanged.
 func Expand(names []string) (expanded []string) {
 	for _, name := range names {
 		if _, err := os.Lstat(name); !IsPattern(name) || err == nil { // systems return different errors for invalid names

@@ -1,6 +1,5 @@
-// Package inputs finds the files that a command reads: named files, files in folders, files that match a pattern, and
-// files in a list. It also reads the content of containers: gzip, zstd and zip, recognized by content (unpack.go). weft migrate
-// uses its walker.
+// Package inputs finds the files that a command reads: named files, files in folders, files matching a pattern, and files in a
+// list. It also unpacks gzip, zstd and zip, which it recognizes by content (unpack.go). weft migrate uses its walker.
 //
 // What does not live here: the formats of traces.
 package inputs
@@ -19,17 +18,17 @@ import (
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// Files in folders with one of the extensions, possibly followed by one of packed, are recordings.
+// Files in folders are recordings if they have one of these extensions, optionally followed by one of packed.
 var (
 	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl", ".har"}
 	packed     = []string{".gz", ".zst", ".zip"}
 	exported   = []string{".events.jsonl", ".speedscope.json"} // written by weft export; weft does not read them
 )
 
-// MaxFiles limits the files of one command, because folders and lists can have any length.
+// MaxFiles limits the number of files per command, because folders and lists can have any length.
 const MaxFiles = 1 << 20
 
-// IsFolder reports whether a name is a folder.
+// IsFolder reports whether a name refers to a folder.
 func IsFolder(name string) bool {
 	if name == Stdin {
 		return false
@@ -41,14 +40,14 @@ func IsFolder(name string) bool {
 // File is a file to read.
 type File struct {
 	Path string
-	// RelativePath is the relative path of a file that was found in a folder; "" if the file itself was named.
+	// RelativePath is the path relative to the folder in which the file was found; "" if the file itself was named.
 	RelativePath string
 }
 
-// Found lists the files that names refer to.
+// Found is the result of Find.
 type Found struct {
 	Files []File
-	// Skipped counts files in folders that do not look like recordings.
+	// Skipped counts the files in folders that do not look like recordings.
 	Skipped int
 }
 
@@ -60,10 +59,10 @@ func (f *Found) Paths() (paths []string) {
 	return paths
 }
 
-// Find returns the files that names refer to, each once: in the order of the names, and files of a folder in natural
-// order. A folder means the recordings in and below it, recognized by extension. Find skips hidden files and folders
-// and does not follow links to folders. Other paths stay as they are, whether they exist or not. A folder without
-// recordings is an error.
+// Find returns the files that names refer to, each only once, in the order of the names, with the files in a folder in natural
+// order. A folder refers to the recordings in and below it, recognized by extension. Find skips hidden files and folders and does
+// not follow links to folders. Other paths are returned unchanged, whether they exist or not. A folder without recordings is an
+// error.
 func Find(names []string) (*Found, error) {
 	found, added := &Found{}, map[string]bool{}
 	for _, name := range names {
@@ -116,10 +115,10 @@ func isRecording(path string) bool {
 	return hasExtension(path, extensions) && !hasExtension(path, exported)
 }
 
-// IsPerfetto reports whether a file has an extension of Perfetto traces.
+// IsPerfetto reports whether a file has an extension used for Perfetto traces.
 func IsPerfetto(path string) bool { return hasExtension(path, []string{".pftrace", ".perfetto-trace"}) }
 
-// hasExtension reports whether a path has one of some extensions, packed or not.
+// hasExtension reports whether a path has one of the extensions, packed or not.
 func hasExtension(path string, extensions []string) bool {
 	name := strings.ToLower(path)
 	for _, suffix := range packed {
@@ -128,10 +127,10 @@ func hasExtension(path string, extensions []string) bool {
 	return slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(name, ext) })
 }
 
-// maxName limits the length of a line of a list.
+// maxName limits the length of a line in a list.
 const maxName = 1 << 16
 
-// ReadList reads names of files, one per line. It skips empty lines.
+// ReadList reads file names, one per line. It skips empty lines.
 func ReadList(r io.Reader) (names []string, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxName)
@@ -146,8 +145,8 @@ func ReadList(r io.Reader) (names []string, err error) {
 	return names, lines.Err()
 }
 
-// Compare orders names naturally: profile2 comes before profile10. Names that differ only in leading zeros are ordered
-// by bytes.
+// Compare orders names naturally: profile2 comes before profile10. Names that differ only in leading zeros are ordered by their
+// bytes.
 func Compare(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -170,7 +169,7 @@ func Compare(a, b string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// number splits off the leading digits of a text and returns them without leading zeros.
+// number splits off the leading digits of text and returns them without leading zeros.
 func number(text string) (digits, rest string) {
 	n := 0
 	for n < len(text) && isDigit(text[n]) {

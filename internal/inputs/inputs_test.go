@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	sorted := []string{"", "a", "a1", "a01", "a2", "a2b", "a10", "a010", "a10b", "a99999999999999999999998", "a99999999999999999999999", "b", "b/1", "b/a", "ü"}
-	// Names that differ only in leading zeros are ordered by bytes.
+	// Names that differ only in leading zeros are ordered by their bytes.
 	slices.SortFunc(sorted[2:4], strings.Compare)
 	slices.SortFunc(sorted[6:8], strings.Compare)
 	for i, a := range sorted {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeName replaces bytes that are not UTF-8 by \xNN. A backslash before an x becomes \x5c, so that different names
-// have different texts.
+// EscapeName replaces invalid UTF-8 bytes with \xNN. A backslash before an x becomes \x5c, so that different names have different
+// texts.
 func EscapeName(name string) string {
 	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
 		return name

@@ -14,15 +14,15 @@ const (
 	maxEmptyReads   = 100
 )
 
-// A readAhead reads its source in a goroutine, a few chunks ahead of the consumer. Unpacking thus overlaps with
-// parsing, and a consumer that waits for a slow source (a pipe, a terminal) still returns at once when ctx is done.
+// A readAhead reads its source in a goroutine, a few chunks ahead of the consumer. Unpacking thus overlaps with parsing, and a
+// consumer waiting for a slow source (a pipe, a terminal) still returns immediately when ctx is done.
 type readAhead struct {
 	ctx  context.Context
 	full chan chunk
 	free chan []byte
 	done chan struct{} // closed after the goroutine's last Read
 
-	taken atomic.Int64 // bytes read from the source
+	taken atomic.Int64 // number of bytes read from the source
 	buf   []byte       // the chunk being consumed; returned to free after use
 	rest  []byte       // the unread part of buf
 	err   error        // returned after rest
@@ -35,8 +35,8 @@ type chunk struct {
 	err error
 }
 
-// newReadAhead starts to read src. The goroutine ends at the first error of src, including io.EOF, or when ctx is done
-// and its current Read returns; it leaks if that Read never returns.
+// newReadAhead starts to read src. The goroutine ends at the first error from src, including io.EOF, or when ctx is done and the
+// current Read has returned; it leaks if that Read never returns.
 func newReadAhead(ctx context.Context, src io.Reader) *readAhead {
 	r := &readAhead{
 		ctx:  ctx,
@@ -45,7 +45,7 @@ func newReadAhead(ctx context.Context, src io.Reader) *readAhead {
 		done: make(chan struct{}),
 	}
 	for range readAheadChunks {
-		r.free <- nil // allocated at first use: small inputs need one chunk only
+		r.free <- nil // allocated on first use: small inputs need only one chunk
 	}
 	go r.fill(src)
 	return r
@@ -86,7 +86,7 @@ func (r *readAhead) fill(src io.Reader) {
 	}
 }
 
-// chunks reuses full-size chunks of earlier inputs: a program may read thousands of small inputs one after the other.
+// chunks holds full-size chunks from earlier inputs for reuse: a program may read thousands of small inputs one after the other.
 var chunks sync.Pool
 
 func newChunk(size int) []byte {
@@ -98,7 +98,7 @@ func newChunk(size int) []byte {
 	return make([]byte, size)
 }
 
-// recycle returns the chunks to the pool. The goroutine has ended: its last result was the error.
+// recycle returns the chunks to the pool. The goroutine has already ended: its last result was the error.
 func (r *readAhead) recycle() {
 	for more := true; more; {
 		if len(r.buf) == readAheadChunk {
@@ -112,7 +112,7 @@ func (r *readAhead) recycle() {
 	}
 }
 
-// Read implements io.Reader. It returns the cause when the context is done.
+// Read implements io.Reader. It returns the context's cause when the context is done.
 func (r *readAhead) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

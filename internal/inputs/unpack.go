@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// maxContainers limits nesting: a zip archive of a .json.gz is common, more is not.
+	// maxContainers limits nesting: a zip archive of a .json.gz is common, but deeper nesting is not.
 	maxContainers = 3
 
-	// maxZipSize limits the temporary copy of a zip archive, whose directory is at its end.
+	// maxZipSize limits the temporary copy of a zip archive; the copy is necessary because the directory of an archive is at its
+	// end.
 	maxZipSize = 16 << 30
 
 	// maxZstdWindow equals the default limit of the zstd program.
 	maxZstdWindow = 128 << 20
 
-	maxNamesShown = 8 // members of a zip archive in a message
+	maxNamesShown = 8 // number of zip archive members listed in a message
 )
 
-// A Source returns the bytes of a trace: unpacked, read ahead, counted.
+// A Source returns the bytes of a trace: unpacked, read ahead and counted.
 type Source struct {
 	io.Reader
 	Containers []string // "gzip", "zstd", "zip"; outermost first
 
 	ctx       context.Context
 	cancel    context.CancelFunc
-	taken     func() int64 // bytes read from the caller's reader
+	taken     func() int64 // number of bytes read from the caller's reader
 	layers    []*readAhead // one per container
 	unpackers []*containerReader
 	closes    []func()
@@ -95,10 +96,9 @@ func (m memoryReader) Read(p []byte) (int, error) {
 	return m.r.Read(p)
 }
 
-// UnpackStrict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by
-// content and may be nested. A zip archive must contain one file; it is copied to a temporary file in tempDir ("":
-// os.TempDir), which Close removes. Reads fail when ctx is done, and after the readable part of a truncated or damaged
-// container.
+// UnpackStrict returns the content of src, unpacked if it is packed with gzip, zstd or zip. Containers are recognized by content
+// and may be nested. A zip archive must contain exactly one file; the archive is copied to a temporary file in tempDir ("":
+// os.TempDir), which Close removes. Reads fail when ctx is done, and after the readable part of a truncated or damaged container.
 func UnpackStrict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
 	s, err := Unpack(ctx, src, tempDir)
 	if err != nil {
@@ -107,7 +107,7 @@ func UnpackStrict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCl
 	return strictSource{s}, nil
 }
 
-// strictSource is a source that reports damage as an error.
+// strictSource is a Source that reports damage as an error.
 type strictSource struct{ *Source }
 
 func (s strictSource) Read(p []byte) (int, error) {
@@ -123,8 +123,7 @@ func (s strictSource) Read(p []byte) (int, error) {
 // PackedBytes returns the number of bytes read from the caller's reader.
 func (s *Source) PackedBytes() int64 { return s.taken() }
 
-// Close stops the goroutines and removes temporary files. It waits for everything but a Read of the caller's reader
-// that blocks.
+// Close stops the goroutines and removes temporary files. It waits for everything except a blocked Read of the caller's reader.
 func (s *Source) Close() error {
 	s.cancel()
 	for _, layer := range s.layers {
@@ -137,10 +136,10 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// IsGzip reports whether data starts like gzip.
+// IsGzip reports whether data starts like a gzip member.
 func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B}) }
 
-// IsZstd reports whether data starts like a frame of zstd.
+// IsZstd reports whether data starts like a zstd frame.
 func IsZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
 
 // unpack returns the content of the container in br, or nil if br is not packed.
@@ -169,7 +168,7 @@ func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string,
 	return "", nil, nil
 }
 
-// NewZstd returns a decoder of the frames of r with weft's memory limit.
+// NewZstd returns a decoder for the zstd frames in r, with weft's memory limit.
 func NewZstd(r io.Reader) (*zstd.Decoder, error) {
 	// One worker: the read-ahead already runs concurrently.
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
@@ -209,12 +208,12 @@ func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	return content, nil
 }
 
-// IsClutter reports whether a member of an archive is a folder or a file that archivers add on their own.
+// IsClutter reports whether an archive member is a folder or a file that archivers add automatically.
 func IsClutter(name string) bool {
 	return strings.HasSuffix(name, "/") || strings.HasPrefix(name, "__MACOSX/") || path.Base(name) == ".DS_Store"
 }
 
-// OpenZip reads the directory of a zip archive.
+// OpenZip reads the directory of a zip archive. The reader also supports members compressed with zstd.
 func OpenZip(f io.ReaderAt, size int64) (*zip.Reader, error) {
 	archive, err := zip.NewReader(f, size)
 	if err == nil {
@@ -223,7 +222,7 @@ func OpenZip(f io.ReaderAt, size int64) (*zip.Reader, error) {
 	return archive, err
 }
 
-// onlyMember returns the only file of an archive.
+// onlyMember returns the only file in an archive.
 func onlyMember(files []*zip.File) (*zip.File, error) {
 	var members []*zip.File
 	for _, f := range files {
@@ -251,12 +250,12 @@ func onlyMember(files []*zip.File) (*zip.File, error) {
 	return members[0], nil
 }
 
-// A containerReader adds the container and the number of unpacked bytes to errors.
+// A containerReader adds the name of the container and the number of unpacked bytes to errors.
 type containerReader struct {
 	name   string
 	r      io.Reader
 	n      int64
-	damage error // reason for an early end; set before the reading goroutine passes on io.EOF
+	damage error // reason for an early end; set before the reading goroutine passes io.EOF on
 }
 
 func (c *containerReader) Read(p []byte) (int, error) {
@@ -270,14 +269,14 @@ func (c *containerReader) Read(p []byte) (int, error) {
 	}
 	err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
 	if c.n > 0 && isDamage(err) {
-		// Use the unpacked part, like the start of a truncated file.
+		// Use the part that was unpacked, like the start of a truncated file.
 		c.damage = err
 		return n, io.EOF
 	}
 	return n, err
 }
 
-// isDamage reports whether the stream is truncated or broken, as opposed to an unreadable source.
+// isDamage reports whether an error means that the stream is truncated or broken, as opposed to an unreadable source.
 func isDamage(err error) bool {
 	var corrupt flate.CorruptInputError
 	return errors.As(err, &corrupt) || slices.ContainsFunc([]error{
@@ -287,7 +286,7 @@ func isDamage(err error) bool {
 	}, func(damage error) bool { return errors.Is(err, damage) })
 }
 
-// Damage returns why a container ended early, or nil. It is complete when the source has returned io.EOF.
+// Damage returns the reason why a container ended early, or nil. It is final once the source has returned io.EOF.
 func (s *Source) Damage() error {
 	for _, c := range s.unpackers {
 		if c.damage != nil {
@@ -297,7 +296,7 @@ func (s *Source) Damage() error {
 	return nil
 }
 
-// noEOF marks an early end as unexpected.
+// noEOF replaces io.EOF, which means an early end here, with io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

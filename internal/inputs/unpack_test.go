@@ -40,7 +40,7 @@ func zstandard(tb testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// zipped makes an archive; names and contents alternate.
+// zipped creates an archive; names and contents alternate.
 func zipped(tb testing.TB, members ...string) []byte {
 	tb.Helper()
 	var buf bytes.Buffer
@@ -124,7 +124,7 @@ func TestMemoryStopsWithContext(t *testing.T) {
 func TestContainersRefuse(t *testing.T) {
 	packed := gzipped(t, []byte(strings.Repeat("weft", 10_000)))
 	flipped := bytes.Clone(packed)
-	flipped[len(flipped)-5] ^= 1 // in the checksum
+	flipped[len(flipped)-5] ^= 1 // flips a bit in the checksum
 	zst := zstandard(t, []byte(strings.Repeat("weft", 10_000)))
 	archive := zipped(t, "a.json", "[]")
 	tests := []struct {
@@ -195,7 +195,7 @@ func TestReadAheadDeliversBeforeTheError(t *testing.T) {
 	}
 }
 
-// A container that is truncated or damaged after its first bytes gives its readable part and a problem.
+// A container that is truncated or damaged after its first bytes provides its readable part and a problem.
 func TestDamagedContainersAreUsed(t *testing.T) {
 	var trace strings.Builder
 	trace.WriteString("[")

@@ -12,21 +12,21 @@ import (
 
 // An Entry is a file, a link, or a folder that cannot be listed.
 type Entry struct {
-	// Path is the path relative to the walked folder, with slashes, as EscapeName writes it. The path of a folder that
+	// Path is the path relative to the walked folder, with slashes, in the form that EscapeName writes. The path of a folder that
 	// cannot be listed ends with a slash.
 	Path string
 	Link bool
-	Info fs.FileInfo // of the file or the target of the link; nil if Err is set
+	Info fs.FileInfo // of the file or of the link's target; nil if Err is set
 	Err  error
 }
 
-// A Walker lists the files below a folder in the order of paths, compared component by component. It skips hidden files
-// and folders and does not follow links to folders. It stores the names of one folder at each level.
+// A Walker lists the files below a folder in the order of their paths, compared component by component. It skips hidden files and
+// folders and does not follow links to folders. It stores the names in one folder per level.
 type Walker struct {
 	dir     string
 	pattern Glob
 	skip    fs.FileInfo
-	folders bool // matching folders are entries; the walker does not enter them
+	folders bool // return matching folders as entries, and do not enter them
 	levels  []level
 }
 
@@ -34,7 +34,7 @@ type Walker struct {
 type level struct {
 	path    string // "" for the walked folder; all others end with a slash
 	entries []dirEntry
-	err     error // of listing the folder
+	err     error // error from listing the folder
 }
 
 type dirEntry struct {
@@ -42,8 +42,8 @@ type dirEntry struct {
 	mode fs.FileMode
 }
 
-// NewWalker starts in a folder. Files must match pattern unless it is nil. The walker does not enter the folder skip;
-// nil: it enters all.
+// NewWalker returns a walker for the folder dir. Files must match pattern unless it is nil. The walker does not enter the folder
+// skip; nil: it enters all folders.
 func NewWalker(dir string, pattern Glob, skip fs.FileInfo) (*Walker, error) {
 	w := &Walker{dir: dir, pattern: pattern, skip: skip}
 	w.enter("")
@@ -58,10 +58,10 @@ func (w *Walker) enter(path string) {
 	w.levels = append(w.levels, l)
 }
 
-// listBatch is the number of entries of a folder that are read at once.
+// listBatch is the number of folder entries to read at once.
 const listBatch = 1024
 
-// list reads the names of a folder.
+// list reads the names in a folder.
 func (l *level) list(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func (w *Walker) Next(e *Entry) bool {
 	return false
 }
 
-// visit visits a name in a folder and reports whether it is an entry.
+// visit examines a name in a folder and reports whether it is an entry.
 func (w *Walker) visit(e *Entry, path string, mode fs.FileMode) bool {
 	parts := strings.Split(UnescapeName(path), "/")
 	*e = Entry{Path: path, Link: mode&fs.ModeSymlink != 0}

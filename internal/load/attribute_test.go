@@ -32,7 +32,7 @@ func costsOf(t *testing.T, r *engine.Result) map[string]string {
 	return costs
 }
 
-// Opening a trace attributes it like a conversion.
+// An opened trace is attributed in the same way as a conversion.
 func TestOpenedTracesAreAttributedAlike(t *testing.T) {
 	for _, name := range recording.Some([]string{
 		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",

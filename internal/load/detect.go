@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
 
-// detect finds the format of an unpacked input by its content (chrome-json.md 2). It may read far ahead: the key that
-// decides can follow megabytes of another member. in keeps what it read for the reader.
+// detect determines the format of an unpacked input from its content (chrome-json.md 2). It may read far ahead: the deciding key
+// can follow megabytes of another member. in keeps all data that was read, for the reader.
 func detect(in *replay) (Format, error) {
 	head, err := in.Peek()
 	if err == io.EOF {
@@ -41,13 +41,12 @@ func detect(in *replay) (Format, error) {
 	return "", notATrace(head)
 }
 
-// Sniff returns the format that the first bytes of an unpacked input show: FormatAuto for any JSON, "" for an unknown
-// format.
+// Sniff returns the format indicated by the first bytes of an unpacked input: FormatAuto for any JSON, "" for an unknown format.
 func Sniff(head []byte) Format {
 	switch text := startOfText(head); {
 	case probes.Detect(head):
 		return FormatProbes
-	case otlp.Detect(head): // before Perfetto's, whose packets begin with the same byte
+	case otlp.Detect(head): // checked before Perfetto, whose packets begin with the same byte
 		return FormatOTLP
 	case pfwire.LooksLikeTrace(head):
 		return FormatPerfetto
@@ -59,12 +58,12 @@ func Sniff(head []byte) Format {
 	return ""
 }
 
-// startOfText returns what follows a byte order mark and white space.
+// startOfText returns head without a byte order mark and leading white space.
 func startOfText(head []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
 }
 
-// detectObject decides by the members of a JSON object. first starts at its brace and is the rest of Peek's result.
+// detectObject decides by the members of a JSON object. first starts at the opening brace and is the rest of Peek's result.
 func detectObject(in *replay, first []byte) (Format, error) {
 	var scan memberScan
 	for {
@@ -98,9 +97,8 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	return "", fmt.Errorf("%w: a JSON object %s; %w", ErrUnknownFormat, scan.describeMembers(), hint)
 }
 
-// detectArray decides by the first element of a JSON array: a self-profile in a list has profiles, and a resource of
-// OpenTelemetry has spans. Everything else is read as a list of events, whose reader reports errors. first starts at
-// the bracket.
+// detectArray decides by the first element of a JSON array: a self-profile in a list has profiles, and an OpenTelemetry resource
+// has spans. Everything else is read as a list of events, whose reader reports errors. first starts at the opening bracket.
 func detectArray(in *replay, first []byte) (Format, error) {
 	first = first[1:]
 	scan := memberScan{inArray: true}
@@ -131,7 +129,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 	return FormatChromeJSON, nil
 }
 
-// member is a set of top-level members that distinguish the formats.
+// member is a set of members that distinguish the formats.
 type member uint32
 
 const (
@@ -154,7 +152,7 @@ const (
 	mFrameID   // of an element of stacks
 	mLibs
 	mShared
-	mResourceSpans // of OpenTelemetry, or its logs, metrics and profiles
+	mResourceSpans // OpenTelemetry spans, or its logs, metrics or profiles
 	mBatches
 	mScopeSpans // of an element of batches
 	mLog
@@ -192,7 +190,7 @@ var memberNames = map[string]member{
 	"entries":           mEntries,
 }
 
-// elementMemberOf returns the member with this key of an object in a list.
+// elementMemberOf returns the member bit for a key of an object in the given list.
 func elementMemberOf(list member, key []byte) member {
 	switch {
 	case list == mSamples && string(key) == "timestamp":
@@ -209,7 +207,7 @@ func elementMemberOf(list member, key []byte) member {
 	return 0
 }
 
-// formatOf returns the format with these members, or "" if they do not decide.
+// formatOf returns the format of an object with these members, or "" if they do not decide.
 func (m member) formatOf() Format {
 	has := func(all member) bool { return m&all == all }
 	switch {
@@ -218,41 +216,41 @@ func (m member) formatOf() Format {
 	case has(mResourceSpans), has(mBatches | mScopeSpans):
 		return FormatOTLP
 	case has(mMeta | mThreads), has(mMeta | mLibs), has(mMeta | mShared):
-		return FormatFirefox // the last two because threads may follow hundreds of megabytes
+		return FormatFirefox // the last two, because threads may come hundreds of megabytes later
 	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):
 		return FormatCPUProfile
 	case has(mFrames | mStacks | mResources | mSamples), has(mFrames | mStacks | mSamples | mTimestamp | mFrameID):
-		return FormatJSProfile // the second has no resources; neither have other formats with such lists
+		return FormatJSProfile // the second lacks resources, as do other formats with such lists
 	}
 	return ""
 }
 
 const (
-	maxKeyLength = 64 // longer keys decide nothing
+	maxKeyLength = 64 // longer keys are not decisive
 	maxKeysShown = 8  // in the message for an unknown object
 )
 
-// A memberScan finds the names of the members of a JSON object that arrives in pieces of any size. It stores no values
-// and, like the readers, accepts damage. Names with escapes decide nothing.
+// A memberScan finds the member names of a JSON object that arrives in pieces of any size. It stores no values and, like the
+// readers, tolerates damage. Names with escapes are not decisive.
 //
-// It also scans the objects in the members "profile", "trace", "log" and "result", because some tools wrap profiles in
-// the first two, HTTP archives have a log, and Jaeger's queries return a result.
+// It also scans objects in the members "profile", "trace", "log" and "result": some tools wrap profiles in the first two, HTTP
+// archives have a log, and Jaeger queries return a result.
 type memberScan struct {
 	depth   int    // 1: between the members of the object
 	string  bool   // inside a string
 	escape  bool   // after a backslash
-	wantKey bool   // the next string is the name of a member
+	wantKey bool   // the next string is a member name
 	wrapped bool   // the current member at depth 1 wraps an object
 	inner   bool   // the value at depth 2 is a wrapped object
 	inArray bool   // the object is an element of an array
-	element bool   // inside an object in a list of the object or wrapped object
+	element bool   // inside an object in a list in the object or wrapped object
 	result  bool   // the wrapping member is the result of a query, which can only be spans
-	list    member // the current member of the object or wrapped object
+	list    member // the current member in the object or wrapped object
 
-	key     []byte // the name being read, at most maxKeyLength bytes of it
+	key     []byte // the first maxKeyLength bytes of the name being read
 	members member
 	nested  member   // members of the wrapped object
-	keys    []string // quoted, at most maxKeysShown
+	keys    []string // quoted names, at most maxKeysShown
 	count   int
 	closed  bool
 	format  Format // "" until decided
@@ -290,7 +288,7 @@ func (s *memberScan) feed(p []byte) Format {
 	return s.format
 }
 
-// elementDepth returns the depth inside an object in a list of the object or the wrapped object.
+// elementDepth returns the nesting depth inside an object in a list of the object or wrapped object.
 func (s *memberScan) elementDepth() int {
 	if s.inner {
 		return 4
@@ -298,12 +296,12 @@ func (s *memberScan) elementDepth() int {
 	return 3
 }
 
-// atKeys reports whether the scan is between the members of an object whose members matter.
+// atKeys reports whether the scan is between the members of a relevant object.
 func (s *memberScan) atKeys() bool {
 	return s.depth == 1 || s.depth == 2 && s.inner || s.element && s.depth == s.elementDepth()
 }
 
-// feedString consumes the inside of a string and its closing quote.
+// feedString consumes the rest of a string and its closing quote.
 func (s *memberScan) feedString(p []byte) []byte {
 	if s.escape {
 		s.escape = false
@@ -365,13 +363,13 @@ func (s *memberScan) decide() {
 		s.format = FormatHAR
 	}
 	if s.format == "" {
-		// Chrome's format has traceEvents only at the top level.
+		// The Chrome format has traceEvents only at the top level.
 		s.format = (s.nested &^ mTraceEvents).formatOf()
 	}
 }
 
-// guess returns the most likely format of a truncated or incomplete object. Samples with a timestamp and a stackId
-// belong to self-profiles, whatever other lists there are: other formats spell one of the two differently.
+// guess returns the most likely format of a truncated or incomplete object. Samples with a timestamp and a stackId belong to
+// self-profiles, whatever other lists the object has: other formats spell one of the two keys differently.
 func (s *memberScan) guess() Format {
 	all := s.members | s.nested
 	switch {

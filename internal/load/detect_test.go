@@ -143,7 +143,7 @@ func TestDetectRefuses(t *testing.T) {
 	}
 }
 
-// TestMemberScanPieces feeds an object split at every byte.
+// TestMemberScanPieces feeds an object that is split at every byte in turn.
 func TestMemberScanPieces(t *testing.T) {
 	const input = `{"a\"":[{"b":"\\"}],"profile":{"x":{"nodes":1},"meta":{}, "threads":[]}}`
 	for cut := range len(input) {

@@ -9,8 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// foreignFormats lists files that users pass by mistake, by their first bytes, and programs that read the recordings
-// among them.
+// foreignFormats lists files that users pass by mistake, with their first bytes and, for recordings, programs that read them.
 var foreignFormats = []struct{ magic, what, readBy string }{
 	{"\xFF\xD8\xFF", "a JPEG picture", ""},
 	{"\x89PNG\r\n\x1A\n", "a PNG picture", ""},
@@ -26,7 +25,7 @@ var foreignFormats = []struct{ magic, what, readBy string }{
 	{"\xFF\xFE", "UTF-16 text; save it as UTF-8 first", ""},
 	{"\xFE\xFF", "UTF-16 text; save it as UTF-8 first", ""},
 	{"PERFILE2", "a perf.data file", readsPerf},
-	{"2ELIFREP", "a perf.data file", readsPerf}, // of a machine with the other byte order
+	{"2ELIFREP", "a perf.data file", readsPerf}, // from a machine with the opposite byte order
 	{"# tracer:", "an ftrace text log", "ui.perfetto.dev opens it"},
 	{"\x17\x08\x44tracing", "a trace.dat file of trace-cmd", "trace-cmd report and KernelShark read it"},
 	{"JAVA PROFILE", "a Java heap dump", "Eclipse Memory Analyzer and VisualVM read it"},
@@ -35,7 +34,7 @@ var foreignFormats = []struct{ magic, what, readBy string }{
 
 const readsPerf = "perf report reads it; profiler.firefox.com opens the text of perf script -F +pid, and weft reads what it saves"
 
-// foreignFormat returns the format of a file and a program that reads it, or "" if unknown.
+// foreignFormat returns a file's format and a program that reads it; either is "" if unknown.
 func foreignFormat(head []byte) (what, readBy string) {
 	for _, s := range foreignFormats {
 		if bytes.HasPrefix(head, []byte(s.magic)) {
@@ -51,7 +50,7 @@ func foreignFormat(head []byte) (what, readBy string) {
 	return "", ""
 }
 
-// isPprof reports whether a file starts like a Profile of pprof: with its fields, including the type of a value.
+// isPprof reports whether a file starts like a pprof Profile: only with its fields, including a value type.
 func isPprof(head []byte) bool {
 	const lens, varints = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 | 1<<13, 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
 	const sampleType, periodType, last = 1, 11, 15
@@ -72,7 +71,7 @@ func isPprof(head []byte) bool {
 	return found && (r.Err() == nil || errors.Is(r.Err(), wire.ErrTruncated))
 }
 
-// isValueType reports whether a message of pprof consists of the indexes of a value's type and unit.
+// isValueType reports whether a pprof message contains only the indexes of a value's type and unit.
 func isValueType(msg []byte) bool {
 	r := wire.NewReader(msg)
 	for r.Next() {
@@ -83,14 +82,13 @@ func isValueType(msg []byte) bool {
 	return r.Err() == nil
 }
 
-// isETL reports whether a file starts with a buffer of Event Tracing for Windows: its header and the system's first
-// event.
+// isETL reports whether a file starts with an Event Tracing for Windows buffer: its header and the first system event.
 func isETL(head []byte) bool {
 	const event, system, marker = 72, 2, 0xC0
 	return len(head) >= event+4 && binary.LittleEndian.Uint32(head)%1024 == 0 && head[event+2] > 0 && head[event+2] <= system && head[event+3] == marker
 }
 
-// notATrace is the error for an input that is neither JSON nor Perfetto.
+// notATrace returns the error for an input that is neither JSON nor Perfetto.
 func notATrace(head []byte) error {
 	what, readBy := foreignFormat(head)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Recordings of other tools are named, with programs that read them, and never recognized as Perfetto traces.
+// Recordings by other tools are named, with programs that read them, and are never recognized as Perfetto traces.
 func TestForeignFormats(t *testing.T) {
 	etl := make([]byte, 4096)
 	binary.LittleEndian.PutUint32(etl, 64<<10)
@@ -41,7 +41,7 @@ func TestForeignFormats(t *testing.T) {
 	}
 }
 
-// pprofOf returns an unpacked profile of Go.
+// pprofOf returns an unpacked Go profile.
 func pprofOf(t *testing.T) string {
 	t.Helper()
 	function := &profile.Function{ID: 1, Name: "main"}
@@ -68,7 +68,7 @@ func pprofOf(t *testing.T) string {
 	return string(out)
 }
 
-// A file in which no message can be a packet is rejected even if its format is named.
+// A file in which no message can be a packet is rejected even if its format is specified.
 func TestNamedPerfettoWithoutPackets(t *testing.T) {
 	_, err := One(t.Context(), strings.NewReader(pprofOf(t)), Options{From: FormatPerfetto})
 	if err == nil || !strings.Contains(err.Error(), "not a Perfetto trace") {

@@ -15,7 +15,7 @@ func Formats() []Format {
 	}
 }
 
-// formats names the formats in sentences, with an article.
+// formats contains the names of the formats for use in sentences, each with an article.
 var formats = map[Format]string{
 	FormatChromeJSON: "a Chrome JSON trace",
 	FormatPerfetto:   "a Perfetto trace",
@@ -27,23 +27,23 @@ var formats = map[Format]string{
 	FormatHAR:        "an HTTP archive",
 }
 
-// ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
+// ErrUnknownFormat is the error (possibly wrapped) for an input of no known format.
 var ErrUnknownFormat = errors.New("unknown format")
 
-// explained reports whether an error needs no advice about the format: it has other advice, or comes from a file.
+// explained reports whether an error needs no advice about the format: it already has advice, or comes from a file.
 func explained(err error) bool {
 	var file *fs.PathError
 	return hint(err) != nil || errors.As(err, &file)
 }
 
-// hint returns the error with advice that an error wraps, or nil.
+// hint returns the wrapped error that provides advice, or nil.
 func hint(err error) interface{ Hint() string } {
 	var hinted interface{ Hint() string }
 	errors.As(err, &hinted)
 	return hinted
 }
 
-// ErrorText returns the text of an error and, if it has a hint, the flags and commands that help.
+// ErrorText returns the text of an error, followed by its hint, if any, about helpful flags and commands.
 func ErrorText(err error) string {
 	if h := hint(err); h != nil {
 		return err.Error() + h.Hint()
@@ -51,7 +51,7 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// misread is an error of the reader that detection chose.
+// misread is an error from the reader that detection selected.
 type misread struct {
 	error
 	format Format
@@ -65,7 +65,7 @@ func (e *misread) Hint() string {
 	return fmt.Sprintf("; it looks like %s: name another format with --format", formats[e.format])
 }
 
-// supportedSentence lists the formats: "Chrome JSON traces, … and files of probe lines".
+// supportedSentence lists the formats as text: "Chrome JSON traces, … and files of probe lines".
 func supportedSentence() string {
 	var names []string
 	for _, f := range Formats()[1:] {

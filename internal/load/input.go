@@ -7,16 +7,16 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 )
 
-// An input is unpacked and has a known format. It counts the bytes that are read.
+// An input is unpacked and has a known format. It counts the bytes read from it.
 type input struct {
 	format   Format
 	unpacked *inputs.Source
 	plain    *replay
 	n        int64 // bytes read
-	failed   error // error of unpacking
+	failed   error // error from unpacking
 }
 
-// openInput unpacks an input and detects its format unless from gives it.
+// openInput unpacks an input and, if from is FormatAuto, detects its format.
 func openInput(ctx context.Context, src io.Reader, from Format, tempDir string) (*input, error) {
 	unpacked, err := inputs.Unpack(ctx, src, tempDir)
 	if err != nil {
@@ -42,7 +42,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close frees the buffers and temporary files of the input. It does not close the source.
+// Close frees the input's buffers and removes its temporary files. It does not close the source.
 func (in *input) Close() {
 	in.plain.Close()
 	in.unpacked.Close()

@@ -21,11 +21,11 @@ type ThreadCalls struct {
 	TID     trace.Value `json:"tid"`
 	Process string      `json:"process"` // as Perfetto shows it
 	Thread  string      `json:"thread"`
-	Profile string      `json:"profile"` // its id in the trace
+	Profile string      `json:"profile"` // Id in the trace
 	Calls   int64       `json:"calls"`   // in the output
 
-	// Samples counts the samples of JavaScript, and Time sums the time from each to the next. No call shows the
-	// innermost function of a lost sample. Lost counts by the rules of DevTools, RefinedLost by the refined rules if
+	// Samples counts the JavaScript samples, and Time sums the time from each sample to the next. A sample is lost if no call
+	// shows its innermost function. Lost counts according to the DevTools rules, RefinedLost according to the refined rules if
 	// they made the calls.
 	Samples     int64        `json:"samples"`
 	Time        trace.Nanos  `json:"time_ns"`
@@ -40,22 +40,23 @@ type RefinedLost struct {
 	Time    trace.Nanos `json:"lost_time_ns"`
 }
 
-// jsThread is a thread of a trace that V8 sampled.
+// jsThread is a thread in a trace that V8 sampled.
 type jsThread struct {
 	cpuprofile.Thread
-	calls  timeline.TrackID // receives the calls
-	events timeline.TrackID // has the events that calls must nest with; 0: Track
+	calls  timeline.TrackID // track that receives the calls
+	events timeline.TrackID // has the events that the calls must nest with; 0: Track
 }
 
-// wantsProfiles reports whether the V8 profiles of a trace are read. Otherwise their events stay events.
+// wantsProfiles reports whether to read the V8 profiles in a trace. Otherwise, their events remain events.
 func (o *Options) wantsProfiles() bool {
 	return o.JSCalls != JSCallsOff || o.Samples != pftrace.NoSamples || o.Profile != ""
 }
 
-// sampleShare is the divisor of the memory budget for samples, which are stored until their threads' events are known.
+// sampleShare is the divisor that gives the samples' share of the memory budget; they are stored until their threads' events are
+// known.
 const sampleShare = 16
 
-// profileAssembler returns an assembler for the V8 profiles of a trace, or nil if they are not wanted.
+// profileAssembler returns an assembler for the V8 profiles in a trace, or nil if they are not wanted.
 func (l *loader) profileAssembler() *v8profile.Assembler {
 	if !l.opts.wantsProfiles() {
 		return nil
@@ -68,8 +69,8 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 	return a
 }
 
-// addProfiles adds the samples and states of the profiles of a trace; c may be nil. Profiles of one thread sample the
-// same time, so only the chosen one is added, unless all are requested.
+// addProfiles adds the samples and states of the profiles in a trace; c may be nil. Profiles of the same thread sample the same
+// time, so only the chosen one is added, unless all are requested.
 func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error {
 	b := l.builder
 	if c == nil {
@@ -78,7 +79,7 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 	if err := c.Err(); err != nil {
 		return err
 	}
-	if c.Held() > 0 || b == l.whole { // in a merge, spilling for inputs without profiles would make a run of each
+	if c.Held() > 0 || b == l.whole { // in a merge, spilling for inputs without profiles would write a run for each
 		if err := l.whole.FreeMemory(); err != nil {
 			return err
 		}
@@ -121,21 +122,21 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 	return nil
 }
 
-// describeSamples describes the weight of a profile's samples. If the trace has samples with another weight, each
-// counts as one.
+// describeSamples describes the weight of a profile's samples. If the trace already has samples with another kind of weight, each
+// sample counts as one.
 func (l *loader) describeSamples(t *jsThread) {
 	desc := cpuprofile.Samples
 	switch all, described := l.whole.SampleDescription(); {
 	case !described:
 		l.builder.DescribeSamples(desc)
-	case all.Counter != desc.Counter || all.Unit != desc.Unit: // samples of another profiler
+	case all.Counter != desc.Counter || all.Unit != desc.Unit: // samples from another profiler
 		t.CountSamples = true
 		l.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
 	}
 }
 
-// mainThreads returns a function that finds the main thread of a process: the one with Chrome's name for main threads,
-// or the one with the number of the process, which may have no events (profile-calls.md 2).
+// mainThreads returns a function that finds the main thread of a process: the thread with Chrome's name for main threads, or the
+// one with the process's number, which may have no events (profile-calls.md 2).
 func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool) {
 	byNumber, byName := map[timeline.TrackID]timeline.TrackID{}, map[timeline.TrackID]timeline.TrackID{}
 	for _, th := range b.Threads() {
@@ -158,35 +159,35 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 	}
 }
 
-// callPass makes calls from the samples of threads.
+// callPass derives calls from the samples of threads.
 type callPass struct {
 	t       *timeline.Timeline
 	classes map[timeline.NameID]producers.Class // by name
 	threads map[timeline.TrackID]*threadPass
 	order   []*threadPass
-	err     error // the first error of the timeline
+	err     error // first error from the timeline
 }
 
-// threadPass makes the calls of one thread.
+// threadPass derives the calls of one thread.
 type threadPass struct {
 	*jsThread
-	shown    *profilecalls.Builder // makes the calls of the timeline
-	devTools *profilecalls.Builder // counts what DevTools' rules lose; nil if shown follows them
+	shown    *profilecalls.Builder // makes the calls in the timeline
+	devTools *profilecalls.Builder // counts what the DevTools rules lose; nil if shown follows them
 	calls    *cpuprofile.Calls
 }
 
-// callEvent is an event of a sampled thread.
+// callEvent is an event on a sampled thread.
 type callEvent struct {
 	thread *threadPass
 	name   timeline.NameID
 	profilecalls.Event
 }
 
-// callBatch is the number of events that are passed between goroutines at once.
+// callBatch is the number of events passed between goroutines at once.
 const callBatch = 1 << 12
 
-// addCalls adds the calls of the threads to a timeline and reports how well they represent the samples. With several
-// workers, one goroutine reads the events and another makes the calls; only the second adds to the timeline.
+// addCalls adds the calls of the threads to a timeline and reports how well they represent the samples. With several workers, one
+// goroutine reads the events while another makes the calls; only the latter adds to the timeline.
 func (l *loader) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCalls, error) {
 	if len(l.threads) == 0 {
 		return nil, nil
@@ -255,7 +256,7 @@ func newCallMaker(p *callPass, background bool) *callMaker {
 	return m
 }
 
-// send passes on a batch and returns an empty one for reuse.
+// send passes a batch on and returns an empty one for reuse.
 func (m *callMaker) send(batch []callEvent) []callEvent {
 	if m.full == nil {
 		m.pass.addEvents(batch)
@@ -265,7 +266,7 @@ func (m *callMaker) send(batch []callEvent) []callEvent {
 	return <-m.free
 }
 
-// wait returns when all events are processed. Do not call send after it.
+// wait returns when all events have been processed. Do not call send afterwards.
 func (m *callMaker) wait() {
 	if m.full != nil {
 		close(m.full)
@@ -274,7 +275,7 @@ func (m *callMaker) wait() {
 	}
 }
 
-// addEvents makes calls from events.
+// addEvents passes events to the passes of their threads.
 func (p *callPass) addEvents(events []callEvent) {
 	for i := range events {
 		if p.err != nil {
@@ -286,7 +287,7 @@ func (p *callPass) addEvents(events []callEvent) {
 	}
 }
 
-// start creates the passes of the threads.
+// start creates the threads' passes.
 func (p *callPass) start(l *loader, b *timeline.Builder) {
 	next := b.NextEvent()
 	for i, t := range l.threads {
@@ -312,7 +313,7 @@ func (p *callPass) start(l *loader, b *timeline.Builder) {
 	}
 }
 
-// class returns how calls treat events with a name.
+// class returns how calls treat events with the given name.
 func (p *callPass) class(name timeline.NameID) producers.Class {
 	class, ok := p.classes[name]
 	if !ok {
@@ -322,7 +323,7 @@ func (p *callPass) class(name timeline.NameID) producers.Class {
 	return class
 }
 
-// event passes on an event at the times of the profile: the calls of a shifted input are shifted after they are made.
+// event passes an event on with its times in the profile: the calls of a shifted input are shifted only after they are made.
 func (th *threadPass) event(ev *profilecalls.Event) {
 	if ev.End == timeline.NoTime {
 		ev.End = ev.TS
@@ -334,7 +335,7 @@ func (th *threadPass) event(ev *profilecalls.Event) {
 	}
 }
 
-// movedBack reverses the shift of a time and saturates at the last time.
+// movedBack reverses the shift of a time, saturating at the maximum.
 func movedBack(ts, shift timeline.Nanos) timeline.Nanos {
 	if shift < 0 && ts > math.MaxInt64+shift {
 		return math.MaxInt64

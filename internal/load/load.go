@@ -1,14 +1,14 @@
-// Package load reads a trace of any format, or merges several, into a resolved timeline.
+// Package load reads a trace in any format, or merges several traces, into a resolved timeline.
 //
 //	t, err := load.One(ctx, src, opts)
 //	t, err := load.OneWithSurvey(ctx, src, opts, survey)
 //	t, err := load.Many(ctx, job, opts)
 //
-// One and Many unpack (package inputs), detect the format (detect.go), let its reader fill a timeline.Builder
-// (readFormat), make calls from V8's samples (jscalls.go), resolve nesting and flows (package flowbind) and, if
-// requested, attribute the work (package attribution). Many reads each input twice: once for clues to its offset, once
-// for its events (many.go, package merge). The caller decides how the Trace is used: Write writes it; Attach and Walk
-// prepare it for callers that read the events. KeepPackets implements weft attribute (original.go).
+// One and Many unpack the input (package inputs), detect its format (detect.go), let the format's reader fill a timeline.Builder
+// (readFormat), derive calls from V8 samples (jscalls.go), resolve nesting and flows (package flowbind) and, if requested,
+// attribute the work (package attribution). Many reads each input twice: once for clues to its offset, and once for its events
+// (many.go, package merge). The caller decides how to use the Trace: Write writes it; Attach and Walk prepare it for callers that
+// read the events. KeepPackets implements weft attribute (original.go).
 //
 // What does not live here: the public form of this API (package convert), flags and files (cmd/weft).
 package load
@@ -38,28 +38,28 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// A Trace is a resolved timeline with its report. Count adds to the report what only a walk over all events shows.
+// A Trace is a resolved timeline with its report. Count completes the report with facts that only a walk over all events reveals.
 type Trace struct {
 	Timeline *timeline.Timeline
 	Report   *Report
 
 	opts       Options
 	began      time.Time
-	attributed *engine.Result // not attached to the timeline yet; may be nil
+	attributed *engine.Result // not yet attached to the timeline; may be nil
 }
 
-// One reads a trace from src. It returns the errors of convert.Convert.
+// One reads a trace from src. It returns the same errors as convert.Convert.
 func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
 	return OneWithSurvey(ctx, src, opts, nil)
 }
 
-// OneWithSurvey is One for a trace that is both reported on and written: survey receives the trace before attribution, with
-// a report of its own to complete. Problems that survey adds do not appear in the returned trace, which equals One's.
+// OneWithSurvey is One for a trace that is both reported on and written: survey receives the trace before attribution, with its
+// own report to complete. Problems that survey adds do not appear in the returned trace, which equals the result of One.
 func OneWithSurvey(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
 	return load(ctx, opts, survey, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
 }
 
-// Close frees the memory and the temporary files of a trace.
+// Close frees the trace's memory and removes its temporary files.
 func (t *Trace) Close() error { return errors.Join(t.closeAttribution(), t.Timeline.Close()) }
 
 func (t *Trace) closeAttribution() error {
@@ -71,7 +71,7 @@ func (t *Trace) closeAttribution() error {
 	return err
 }
 
-// load reads, resolves and attributes; survey may be nil.
+// load reads a trace, resolves it and attributes its work; survey may be nil.
 func load(ctx context.Context, opts Options, survey func(*Trace) error, read func(l *loader) error) (*Trace, error) {
 	began := time.Now()
 	if err := opts.complete(); err != nil {
@@ -105,10 +105,10 @@ func load(ctx context.Context, opts Options, survey func(*Trace) error, read fun
 	return t, nil
 }
 
-// errAttributionArgs reports options that would drop the arguments that attribution reads.
+// errAttributionArgs is the error for options that would drop arguments that attribution reads.
 var errAttributionArgs = errors.New("attribution needs all arguments of events")
 
-// attribute attributes the work to contexts, if requested.
+// attribute attributes the work to contexts if this was requested.
 func (t *Trace) attribute(ctx context.Context) (err error) {
 	if t.opts.Attribute == nil {
 		return nil
@@ -116,7 +116,7 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 	began := time.Now()
 	opts := *t.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, t.opts.workers())
-	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // tracks need them
+	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // tracks require them
 	rules, err := engine.RulesOf(&opts)
 	if err != nil {
 		return err
@@ -130,20 +130,20 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 	return nil
 }
 
-// loader reads one input, or several, into a Builder.
+// loader reads one or more inputs into a Builder.
 type loader struct {
 	opts       Options
 	problems   *problem.Log
 	builder    *timeline.Builder
-	args       timeline.ArgFilter // which arguments readers keep
+	args       timeline.ArgFilter // selects the arguments that readers keep
 	whole      *timeline.Builder  // receives all events; differs from builder while one input of a merge is read
 	threads    []*jsThread
-	v8Profiles []foundProfile         // all of the trace
+	v8Profiles []foundProfile         // all V8 profiles in the trace
 	assembled  []*v8profile.Assembler // one for each input with profiles
 	report     *Report
 
-	profileOf timeline.TrackID // in a merge: the thread that the current .cpuprofile sampled; 0: unknown
-	pages     pages            // in a merge: the tracks and offsets of the current self-profiles
+	profileOf timeline.TrackID // in a merge: the thread sampled by the current .cpuprofile; 0: unknown
+	pages     pages            // in a merge: tracks and offsets of the current self-profiles
 }
 
 func newLoader(opts Options) *loader {
@@ -161,7 +161,7 @@ func newLoader(opts Options) *loader {
 	return l
 }
 
-// closeProfiles frees the memory of V8's samples.
+// closeProfiles frees the memory that V8 samples use.
 func (l *loader) closeProfiles() error {
 	l.threads = nil
 	var err error
@@ -197,7 +197,7 @@ func (l *loader) resolve(ctx context.Context) (*timeline.Timeline, error) {
 	return tl, nil
 }
 
-// readOne reads the only input, with read as the reader of its format.
+// readOne reads the only input; read is the reader for its format.
 func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx context.Context, r io.Reader, f Format) error) error {
 	in, err := openInput(ctx, src, l.opts.From, l.opts.TempDir)
 	if err != nil {
@@ -218,7 +218,7 @@ func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx conte
 	return nil
 }
 
-// countInput records the size of an input and damage to its container; prefix precedes the description of the damage.
+// countInput records the size of an input and any damage to its container; prefix precedes the description of the damage.
 func (l *loader) countInput(in *input, prefix string) {
 	l.report.BytesIn += in.unpacked.PackedBytes()
 	l.report.BytesUnpacked += in.n
@@ -227,7 +227,7 @@ func (l *loader) countInput(in *input, prefix string) {
 	}
 }
 
-// withinMemory calls read and cancels it when it exceeds the memory budget.
+// withinMemory calls read, and cancels it if it exceeds the memory budget.
 func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -240,7 +240,7 @@ func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context
 	return err
 }
 
-// readFormat reads an input with the reader of its format.
+// readFormat reads an input with the reader for its format.
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	b, opts := l.builder, &l.opts
 	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
@@ -268,7 +268,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
 }
 
-// readerOptions returns the options that all readers share.
+// readerOptions returns the options common to all readers.
 func (l *loader) readerOptions() readers.Options {
 	o := &l.opts
 	return readers.Options{

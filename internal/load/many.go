@@ -20,18 +20,18 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// merger reads each input of a job twice: for its clues, then for its events.
+// merger reads each input of a job twice: first for its clues, then for its events.
 type merger struct {
 	*loader
 	job      *merge.Job
 	formats  []Format     // "": the input is skipped
-	profiles bool         // an input is a profile, not a trace
-	linked   [][]bool     // [input][index in job.Links]: an event has the argument
-	stage    *merge.Stage // of the inputs that are read
+	profiles bool         // some input is a profile, not a trace
+	linked   [][]bool     // [input][index in job.Links]: some event has the argument
+	stage    *merge.Stage // stage for the inputs that are read
 }
 
-// Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their offsets and returns
-// merge.ErrDryRun. It records the plan and the result of each input in the job.
+// Many reads the inputs of a job into one timeline. With job.DryRun, it only determines their offsets and returns
+// merge.ErrDryRun. It records the plan and the result for each input in the job.
 func Many(ctx context.Context, job *merge.Job, opts Options) (*Trace, error) {
 	return load(ctx, opts, nil, func(l *loader) error { return newMerger(l, job).run(ctx) })
 }
@@ -44,7 +44,7 @@ func newMerger(l *loader, job *merge.Job) *merger {
 	return m
 }
 
-// run finds the offsets of the inputs and reads their events.
+// run determines the offsets of the inputs and reads their events.
 func (m *merger) run(ctx context.Context) error {
 	if err := m.solve(ctx); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (m *merger) run(ctx context.Context) error {
 	return m.readAll(ctx)
 }
 
-// solve finds the offsets of the inputs.
+// solve determines the offsets of the inputs.
 func (m *merger) solve(ctx context.Context) error {
 	job := m.job
 	if err := m.detect(ctx); err != nil {
@@ -79,7 +79,7 @@ func (m *merger) solve(ctx context.Context) error {
 	return nil
 }
 
-// reportUnlinked lists the arguments for --link that no event has.
+// reportUnlinked lists the --link arguments that no event has.
 func (m *merger) reportUnlinked() {
 	for k, key := range m.job.Links {
 		if !slices.ContainsFunc(m.linked, func(found []bool) bool { return found[k] }) {
@@ -88,8 +88,8 @@ func (m *merger) reportUnlinked() {
 	}
 }
 
-// fail handles an unreadable input. Without KeepGoing it ends the job; errors that do not come from the input always
-// end it.
+// fail handles an unreadable input. Without KeepGoing, the error ends the job; errors that do not come from the input always end
+// it.
 func (m *merger) fail(ctx context.Context, i int, err error) error {
 	if file := m.job.Sources[i].File; file != "" {
 		err = fmt.Errorf("%s: %w", file, err)
@@ -105,7 +105,7 @@ func (m *merger) fail(ctx context.Context, i int, err error) error {
 	return nil
 }
 
-// collectAll reads the clues of all inputs.
+// collectAll collects the clues in all inputs.
 func (m *merger) collectAll(ctx context.Context) error {
 	clues, errs := make([]*merge.Clues, len(m.formats)), make([]error, len(m.formats))
 	m.eachInput(func(i int) bool {
@@ -126,11 +126,11 @@ func (m *merger) collectAll(ctx context.Context) error {
 	return nil
 }
 
-// maxOpenInputs limits how many inputs are open at the same time.
+// maxOpenInputs limits how many inputs can be open at the same time.
 const maxOpenInputs = 2
 
-// eachInput calls read for the inputs in order until it returns false. It reads two at a time if their readers do not
-// load the whole input: for many small inputs that is less work than dividing each among workers.
+// eachInput calls read for the inputs, in order, until it returns false. It reads two inputs at a time unless their readers load
+// the whole input: for many small inputs, this is less work than dividing each among workers.
 func (m *merger) eachInput(read func(i int) bool) {
 	var (
 		next  atomic.Int64
@@ -157,7 +157,7 @@ func (m *merger) eachInput(read func(i int) bool) {
 	group.Wait()
 }
 
-// detect detects the formats of all inputs.
+// detect determines the formats of all inputs.
 func (m *merger) detect(ctx context.Context) error {
 	for i := range m.job.Sources {
 		err := m.open(ctx, i, func(in *input) error {
@@ -176,7 +176,7 @@ func (m *merger) detect(ctx context.Context) error {
 	return nil
 }
 
-// open opens and unpacks an input, detects its format and passes it to use.
+// open opens and unpacks an input, determines its format and passes it to use.
 func (m *merger) open(ctx context.Context, i int, use func(in *input) error) error {
 	file, err := m.job.Sources[i].Open()
 	if err != nil {
@@ -191,9 +191,9 @@ func (m *merger) open(ctx context.Context, i int, use func(in *input) error) err
 	return use(in)
 }
 
-// collect reads an input for its clues.
+// collect reads the clues in an input.
 func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
-	problems := new(problem.Log) // the reading of the events counts them
+	problems := new(problem.Log) // problems are counted when the events are read
 	c, b := merge.NewCollector(merge.CollectOptions{
 		Inputs: len(m.formats), Job: m.job, Linked: m.linked[i], Flows: m.job.LinkFlows,
 		Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
@@ -216,7 +216,7 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	return c.Finish(b.Clocks()), nil
 }
 
-// observe reads the events of an input for clues: without profiles, pictures and most arguments.
+// observe reads the events of an input for clues, without profiles, pictures and most arguments.
 func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, problems *problem.Log) error {
 	opts := m.opts
 	opts.NoScreenshots = true
@@ -226,7 +226,7 @@ func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, pr
 	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
 }
 
-// cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic clock of its program.
+// cpuProfileClues reads the clues in a .cpuprofile, whose clock is its program's monotonic clock.
 func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *problem.Log) (*merge.Clues, error) {
 	p, err := v8profile.ReadWithin(readers.Cancelled(ctx, in), problems, m.opts.profileMemory())
 	if err != nil {
@@ -247,7 +247,7 @@ func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *pr
 	return c.WithProcesses(), samples.Err()
 }
 
-// selfProfileClues reads the clues of a self-profile.
+// selfProfileClues reads the clues in a self-profile.
 func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline.Builder, problems *problem.Log) (*merge.Clues, error) {
 	opts := m.selfProfileOptions()
 	opts.Problems = problems
@@ -262,10 +262,10 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 	return c, nil
 }
 
-// readAll reads the events of all inputs with an offset. If an input fails only now, such as a profile that is too
-// large, it reads the others again without it.
+// readAll reads the events of all inputs that have an offset. If an input fails only at this stage, because a profile is too
+// large, for example, readAll reads the other inputs again without it.
 func (m *merger) readAll(ctx context.Context) error {
-	var dropped []string // arguments that connect inputs but are not for the output
+	var dropped []string // arguments that connect inputs but do not belong in the output
 	m.args, dropped = m.args.With(m.job.Args()...)
 	for {
 		failed := len(m.job.Failed)
@@ -278,7 +278,7 @@ func (m *merger) readAll(ctx context.Context) error {
 	}
 }
 
-// startOver discards all events read so far.
+// startOver discards all events that have been read.
 func (m *merger) startOver() error {
 	if err := errors.Join(m.closeProfiles(), m.builder.Close()); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (m *merger) startOver() error {
 	return nil
 }
 
-// readPlaced reads the events of the inputs with an offset, one after the other.
+// readPlaced reads the events of the inputs that have an offset, one input after the other.
 func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	m.job.Problems, m.job.Common = make([]*problem.Log, len(m.formats)), m.problems
 	leftOut := make([]bool, len(m.formats))
@@ -310,19 +310,19 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	return nil
 }
 
-// readOne reads the events of one input. Its problems count for this input and for the whole.
+// readOne reads the events of one input. Its problems count both for this input and for the whole trace.
 func (m *merger) readOne(ctx context.Context, i int) error {
 	common := m.problems
 	offset := m.job.Plan.Inputs[i].Offset
 	if m.formats[i] == FormatJSProfile {
-		offset = 0 // its reader shifts each profile to the time origin of its page
+		offset = 0 // the reader shifts each profile to its page's time origin
 	}
 	earlier := len(m.threads)
 	m.builder, m.problems = m.stage.Next(i, offset, m.linked[i]), new(problem.Log)
 	err := m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
 	for _, t := range m.threads[earlier:] {
 		t.Shift += offset
-		t.Problems = common // for problems found while calls are made
+		t.Problems = common // for problems found while calls are derived
 		m.placeCalls(t, earlier)
 	}
 	m.stage.End()
@@ -335,8 +335,7 @@ func (m *merger) readOne(ctx context.Context, i int) error {
 	return nil
 }
 
-// readEvents reads the events of the Builder's current input. A profile may belong to a thread or page of an earlier
-// input.
+// readEvents reads the events of the Builder's current input. A profile may belong to a thread or page in an earlier input.
 func (m *merger) readEvents(ctx context.Context, in *input, i int) error {
 	p := &m.job.Plan.Inputs[i]
 	defer func() { m.profileOf, m.pages = 0, pages{} }()
@@ -353,7 +352,7 @@ func (m *merger) readEvents(ctx context.Context, in *input, i int) error {
 	return nil
 }
 
-// placePages returns the process and offset of each self-profile of an input.
+// placePages returns the process and offset for each self-profile in an input.
 func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 	placed.offset = m.job.Plan.Inputs[i].Offset
 	for k := range all {
@@ -372,9 +371,8 @@ func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 	return placed
 }
 
-// placeCalls chooses the track for the calls of a sampled thread of the current input: the track with the input's
-// events on the thread, or a separate one if one of the first earlier threads, from an earlier input, makes calls
-// there.
+// placeCalls chooses the track for the calls of a sampled thread in the current input: the track with the input's events on the
+// thread, or a separate one if any of the first earlier threads, which belong to earlier inputs, already puts calls there.
 func (m *merger) placeCalls(t *jsThread, earlier int) {
 	t.events = m.stage.Place(t.Track)
 	if t.calls == t.Track {
@@ -383,7 +381,7 @@ func (m *merger) placeCalls(t *jsThread, earlier int) {
 	for _, other := range m.threads[:earlier] {
 		if cmp.Or(other.events, other.Track) == t.events {
 			t.calls = m.builder.RoleTrack(t.Track, timeline.RoleCalls)
-			t.events = t.calls // which has no events
+			t.events = t.calls // which contains no events
 		}
 	}
 }

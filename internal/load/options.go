@@ -13,72 +13,70 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Options configure a conversion. The zero value detects the format, keeps everything and compresses nothing.
+// Options configures a conversion. The zero value detects the format, keeps everything and compresses nothing.
 type Options struct {
-	// From is the format of the input; FormatAuto looks at the content.
+	// From is the format of the input; FormatAuto detects it by content.
 	From Format
 
-	// Args names the arguments of events to keep, with everything inside them; empty: all. NoArgs keeps none. Both
-	// apply to the names in the input; arguments that weft adds stay.
+	// Args names the event arguments to keep, including everything inside them; empty means all. NoArgs keeps none. Both refer to
+	// names in the input; arguments that weft adds are not affected.
 	Args   []string
 	NoArgs bool
 
-	// NoScreenshots drops the pictures of screenshots and keeps their events. Args and NoArgs do not affect pictures.
+	// NoScreenshots drops the pictures from screenshots but keeps their events. Args and NoArgs do not affect pictures.
 	NoScreenshots bool
 
-	// NoLongTasks omits the marks of long tasks that Convert adds, and drops those in an input that weft wrote.
+	// NoLongTasks omits the long-task marks that Convert adds, and drops such marks from an input written by weft.
 	NoLongTasks bool
 
-	// Compression, Packets and Samples configure the output, as the options of package pftrace do. Slices made from
-	// samples are written even without the samples.
+	// Compression, Packets and Samples configure the output, like the options of package pftrace. Slices derived from samples are
+	// written even without the samples.
 	Compression pftrace.Compression
 	Packets     pftrace.Packets
 	Samples     pftrace.Samples
 
-	// JSCalls selects how calls are made from samples of JavaScript; the zero value uses the refined rules.
-	// With JSCallsOff and pftrace.NoSamples, Convert leaves the events of V8 profiles in traces as they are.
+	// JSCalls selects how calls are derived from JavaScript samples; the zero value uses the refined rules. With JSCallsOff and
+	// pftrace.NoSamples, Convert leaves the events of V8 profiles in traces unchanged.
 	JSCalls JSCalls
 
-	// CallDetails adds more arguments to the calls made from V8's samples than the position of the function and the
-	// number of samples: ids of the profile, node, script and first sample, the type of code, the lines of all samples
-	// of a node. Each makes the output larger and slower to load.
+	// CallDetails adds further arguments to the calls derived from V8 samples, besides the position of the function and the
+	// number of samples: ids of the profile, node, script and first sample, the code type, and the lines of all samples of a
+	// node. Each makes the output larger and slower to load.
 	CallDetails bool
 
-	// Profile selects the V8 profiles of a trace: "" chooses for each thread the one that DevTools shows; ProfileAll
-	// adds the others, each on a separate thread; an id chooses the profile with this id, and for other threads the
-	// ones that DevTools shows. Ids are unique only in a process: "1234:0x3" is in process 1234. An unknown id is an
-	// error.
+	// Profile selects the V8 profiles in a trace: "" selects, for each thread, the one that DevTools shows; ProfileAll adds the
+	// others, each on a separate thread; an id selects the profile with this id and, for other threads, the ones that DevTools
+	// shows. Ids are unique only within a process: "1234:0x3" is in process 1234. An unknown id is an error.
 	Profile string
 
-	// Attribute attributes the work (docs/attribution.md) and writes the result into the trace as WriteBack specifies;
-	// nil: no attribution.
+	// Attribute requests attribution of the work (docs/attribution.md); the result is written into the trace as WriteBack
+	// specifies. nil: no attribution.
 	Attribute *attribution.Options
-	// KeepPackets copies a Perfetto trace packet by packet and only adds the attribution. Other options for the output
-	// then have no effect.
+	// KeepPackets copies a Perfetto trace packet by packet and only adds the attribution. Other output options then have no
+	// effect.
 	KeepPackets bool
-	// WriteBack selects the parts of an attribution to write; the zero value writes everything.
+	// WriteBack selects the parts of an attribution to write; the zero value selects everything.
 	WriteBack attribution.WriteBack
 
-	// Report receives the report of Inspect from Open; nil: not requested.
+	// Report receives the report that Inspect would return, from Open; nil: not requested.
 	Report *Report
 
 	// KeepFlowIDs keeps textual flow ids in the result of Open, so that a flow.Index can show them.
 	KeepFlowIDs bool
 
-	// Memory limits the working memory in bytes, whatever the size of the input: events beyond it are sorted on disk. 0
-	// means 256 MiB. Values that are too small to work with are raised. Tables of names and tracks have limits of their
-	// own.
+	// Memory limits the working memory, in bytes, whatever the size of the input: events beyond it are sorted on disk. 0 means
+	// 256 MiB. Values too small to work with are raised. Tables of names and tracks have their own limits.
 	Memory int64
 
-	// TempDir is the folder for temporary files; "" means os.TempDir. They are removed before a function of this package
-	// returns, or when the trace is closed.
+	// TempDir is the folder for temporary files; "" means os.TempDir. They are removed before a function of this package returns,
+	// or when the trace is closed.
 	TempDir string
 
-	// Workers is the number of goroutines that scan, attribute, encode and compress; 0 means one per core. Each needs
-	// 16 MiB of Memory; there are no more than that allows. The output does not depend on it.
+	// Workers is the number of goroutines that scan, attribute, encode and compress; 0 means one per core. Each needs 16 MiB of
+	// Memory, which limits their number. The output does not depend on Workers.
 	Workers int
 
-	// TimeOffset is added to every time of the input, before times below 0 are dropped. It helps with traces that count
+	// TimeOffset is added to every time in the input before times below 0 are dropped. It helps with traces whose times count
 	// from a moment in the middle. Perfetto traces do not allow it.
 	TimeOffset trace.Nanos
 
@@ -86,43 +84,42 @@ type Options struct {
 	SelfProfile SelfProfileOptions
 }
 
-// The choices of options are strings; "" is the default, which is the first of each list.
+// The choices for options are strings; "" means the default, which is the first in each list.
 
 // Format names an input format.
 type Format string
 
-// The formats. FormatAuto looks at the content of the input, never at a file's name.
+// The formats. FormatAuto examines the content of the input, never a file's name.
 const (
 	FormatAuto       Format = "auto"        // detect by content
-	FormatChromeJSON Format = "chrome-json" // traces of Chrome, Node and others in the Trace Event Format
+	FormatChromeJSON Format = "chrome-json" // traces from Chrome, Node and others in the Trace Event Format
 	FormatPerfetto   Format = "perfetto"    // Perfetto traces
 	FormatCPUProfile Format = "cpuprofile"  // V8 CPU profiles, .cpuprofile
-	FormatFirefox    Format = "firefox"     // profiles of the Firefox Profiler, raw or processed
-	FormatJSProfile  Format = "jsprofile"   // profiles of the JS Self-Profiling API
-	FormatProbes     Format = "probes"      // probe lines of DTrace, bpftrace and others
-	FormatOTLP       Format = "otlp"        // spans of OpenTelemetry, protobuf or JSON
-	FormatHAR        Format = "har"         // HTTP archives of browsers and proxies
+	FormatFirefox    Format = "firefox"     // profiles from the Firefox Profiler, raw or processed
+	FormatJSProfile  Format = "jsprofile"   // profiles from the JS Self-Profiling API
+	FormatProbes     Format = "probes"      // probe lines from DTrace, bpftrace and others
+	FormatOTLP       Format = "otlp"        // OpenTelemetry spans, protobuf or JSON
+	FormatHAR        Format = "har"         // HTTP archives from browsers and proxies
 )
 
-// JSCalls selects the calls that are made from samples of JavaScript, in addition to the samples themselves.
+// JSCalls selects how calls are derived from JavaScript samples, in addition to the samples themselves.
 type JSCalls string
 
 const (
-	// JSCallsRefined makes calls. In traces of Chrome and Node they nest with the events of the thread: no call crosses
-	// an event or starts in a garbage collection, and hardly any sample is lost.
+	// JSCallsRefined derives calls. In Chrome and Node traces, they nest with the events on the thread: no call crosses an event
+	// or starts in a garbage collection, and hardly any sample is lost.
 	JSCallsRefined JSCalls = "refined"
-	// JSCallsDevTools makes the calls that Chrome DevTools shows for such traces. For profiles without events it equals
+	// JSCallsDevTools derives the calls that Chrome DevTools shows for such traces. For profiles without events, it equals
 	// JSCallsRefined.
 	JSCallsDevTools JSCalls = "devtools"
-	// JSCallsOff makes no calls. Samples and states stay.
+	// JSCallsOff derives no calls. Samples and states remain.
 	JSCallsOff JSCalls = "off"
 )
 
-// Validate returns an error if an option has an invalid value, and lists the valid ones. Functions that take Options
-// call it.
+// Validate returns an error, listing the valid values, if an option has an invalid one. Functions that take Options call it.
 func (o Options) Validate() error { return o.complete() }
 
-// complete replaces empty strings with their defaults and rejects invalid ones.
+// complete replaces empty strings with their defaults and rejects invalid values.
 func (o *Options) complete() error {
 	if len(o.Args) > 0 && o.NoArgs {
 		return errors.New("NoArgs and Args cannot be combined")
@@ -135,12 +132,12 @@ func (o *Options) complete() error {
 	)
 }
 
-// wire returns the options of the output for package pfwire.
+// wire converts the output options for package pfwire.
 func (o *Options) wire() (pfwire.Options, error) {
 	return pfwire.ParseOptions(string(o.Compression), string(o.Packets), string(o.Samples))
 }
 
-// choose sets an empty string to the first of the choices.
+// choose replaces an empty string with the first of the choices, and rejects other strings that are not choices.
 func choose[T ~string](what string, word *T, choices ...T) error {
 	if *word == "" {
 		*word = choices[0]
@@ -155,10 +152,10 @@ func choose[T ~string](what string, word *T, choices ...T) error {
 	return words.Unknown(what, string(*word), names)
 }
 
-// allArgs reports whether all arguments of events are kept.
+// allArgs reports whether all event arguments are kept.
 func (o *Options) allArgs() bool { return len(o.Args) == 0 && !o.NoArgs }
 
-// argFilter returns the filter for the arguments of events.
+// argFilter returns the filter for event arguments.
 func (o *Options) argFilter() timeline.ArgFilter {
 	switch {
 	case o.allArgs():
@@ -169,5 +166,5 @@ func (o *Options) argFilter() timeline.ArgFilter {
 	return timeline.OnlyArgs(o.Args...)
 }
 
-// workers returns the number of workers of a conversion.
+// workers returns the number of workers for a conversion.
 func (o *Options) workers() int { return timeline.WorkerCount(o.Workers, o.Memory) }

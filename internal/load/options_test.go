@@ -2,7 +2,7 @@ package load
 
 import "testing"
 
-// Empty strings become the defaults; unknown ones are rejected with a list of valid ones.
+// Empty strings become the defaults; unknown strings are rejected with a list of valid ones.
 func TestOptionWords(t *testing.T) {
 	var opts Options
 	if err := opts.complete(); err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// KeepPackets converts a trace with an attribution, as One and Write do, but copies a Perfetto trace packet by packet
-// and adds the packets of the attribution. It encodes the trace anew if it already has a different attribution or is
-// damaged.
+// KeepPackets converts a trace with an attribution, as One and Write do, but copies a Perfetto trace packet by packet and adds
+// packets for the attribution. It encodes the trace anew if the trace is damaged or already has a different attribution.
 func KeepPackets(ctx context.Context, dst io.Writer, src io.Reader, opts Options, buffers *pfwire.Buffers) (*Report, error) {
 	var original *originalTrace
 	defer func() { original.Close() }()
@@ -41,7 +40,7 @@ func KeepPackets(ctx context.Context, dst io.Writer, src io.Reader, opts Options
 	return t.Report, t.Write(ctx, dst, buffers)
 }
 
-// originalTrace is a copy of a Perfetto trace, with the positions of the packets of its events.
+// originalTrace is a copy of a Perfetto trace, with the positions of the packets that contain its events.
 type originalTrace struct {
 	file   *extsort.File
 	events *writeback.Packets
@@ -59,7 +58,7 @@ func newOriginalTrace(opts *Options) (*originalTrace, error) {
 	return &originalTrace{file, writeback.NewPackets(memory/16, opts.TempDir)}, nil
 }
 
-// Close removes the copy.
+// Close removes the temporary copy.
 func (k *originalTrace) Close() error {
 	if k == nil {
 		return nil
@@ -67,7 +66,7 @@ func (k *originalTrace) Close() error {
 	return errors.Join(k.file.Close(), k.events.Close())
 }
 
-// read reads and copies the trace. It keeps the events of V8 profiles, because calls would have no packets.
+// read reads and copies the trace. It keeps the events of V8 profiles as events, because calls would have no packets.
 func (k *originalTrace) read(ctx context.Context, l *loader, r io.Reader) error {
 	opts, err := l.perfettoOptions()
 	if err != nil {
@@ -77,7 +76,7 @@ func (k *originalTrace) read(ctx context.Context, l *loader, r io.Reader) error 
 	return perfetto.Read(ctx, io.TeeReader(r, k.file), l.builder, opts)
 }
 
-// write writes the copy with the attribution added.
+// write writes the copy and adds the attribution.
 func (k *originalTrace) write(ctx context.Context, dst io.Writer, t *Trace, buffers *pfwire.Buffers) error {
 	added := t.additions()
 	if added.CanRewrite() {
@@ -100,7 +99,7 @@ func (k *originalTrace) write(ctx context.Context, dst io.Writer, t *Trace, buff
 	return t.write(ctx, dst, buffers)
 }
 
-// copy lets write write the copy to dst, and records its size and duration.
+// copy calls write to write the copy to dst, and records its size and duration.
 func (k *originalTrace) copy(t *Trace, dst io.Writer, write func(dst io.Writer, src io.Reader) error) error {
 	began := time.Now()
 	counted := &countingWriter{w: dst}

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// ProfileAll is the value of Options.Profile that shows all V8 profiles of a trace.
+// ProfileAll is a value for Options.Profile that shows all V8 profiles in a trace.
 const ProfileAll = "all"
 
-// Profile is a V8 profile in a Chrome or Node trace. Profiles of one thread sample the same time.
+// Profile is a V8 profile in a Chrome or Node trace. Profiles of the same thread sample the same time.
 type Profile struct {
 	PID     trace.Value `json:"pid"` // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"` // of the sampled thread
@@ -28,7 +28,7 @@ type Profile struct {
 	Chosen  bool        `json:"chosen"` // shown on its thread
 }
 
-// A foundProfile is a profile whose thread may be named later.
+// A foundProfile is a profile whose thread may receive its name later.
 type foundProfile struct {
 	Profile
 	thread timeline.TrackID
@@ -44,7 +44,7 @@ func (l *loader) addProfile(r *v8profile.Recording) {
 	})
 }
 
-// idValue returns the id of a process or thread for reports.
+// idValue converts the id of a process or thread for reports.
 func idValue(id timeline.InputID) trace.Value {
 	switch {
 	case !id.HasNumber():
@@ -55,7 +55,7 @@ func idValue(id timeline.InputID) trace.Value {
 	return trace.NewValue(id.Num)
 }
 
-// listProfiles returns the profiles for reports.
+// listProfiles returns the profiles for the report.
 func (l *loader) listProfiles(t *timeline.Timeline) []Profile {
 	var all []Profile
 	for _, p := range l.v8Profiles {
@@ -67,7 +67,7 @@ func (l *loader) listProfiles(t *timeline.Timeline) []Profile {
 	return all
 }
 
-// preferred returns a function that recognizes the profiles that Options.Profile names, or nil if it names none.
+// preferred returns a function that recognizes the profiles named by Options.Profile, or nil if it names none.
 func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) bool {
 	if o.Profile == "" || o.Profile == ProfileAll {
 		return nil
@@ -85,7 +85,7 @@ func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) 
 	}
 }
 
-// checkChoice returns a *v8profile.NotFoundError if a trace lacks the profile that Options.Profile names.
+// checkChoice returns a *v8profile.NotFoundError if a trace lacks the profile named by Options.Profile.
 func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process int64, id string) bool) error {
 	if preferred == nil {
 		return nil
@@ -102,12 +102,12 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 	return &v8profile.NotFoundError{ID: o.Profile, Has: ids}
 }
 
-// profileMemory limits the bytes of sampled profiles, which are complete only when everything is read: the budget, but
-// at least the default budget.
+// profileMemory limits the memory for sampled profiles, in bytes. They are complete only when everything has been read, so it is
+// the budget, but at least the default budget.
 func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }
 
-// cpuProfile returns the options of the reader of .cpuprofile files. If the profile belongs to a thread with events,
-// its calls nest with these, unless the thread already has a profile.
+// cpuProfile returns the options for the .cpuprofile reader. If the profile belongs to a thread with events, its calls nest with
+// these events, unless the thread already has a profile.
 func (l *loader) cpuProfile() cpuprofile.Options {
 	o := &l.opts
 	opts := cpuprofile.Options{

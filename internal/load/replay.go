@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// replayMemory is how much of an input is kept in memory until its format is detected; the rest goes to a file.
+// replayMemory is the part of an input that is kept in memory until the format is detected; the rest is written to a file.
 const replayMemory = 4 << 20
 
 const replayChunk = 64 << 10
 
-// A replay lets detection look at the start of an input: Peek returns it piece by piece and keeps it; Read then returns
-// everything from the start. The key that decides may follow many megabytes of another member, so what does not fit in
-// memory goes to a temporary file.
+// A replay lets detection examine the start of an input: Peek returns it piece by piece and keeps it, and Read then returns
+// everything from the start. The deciding key may follow many megabytes of another member, so data that does not fit into memory
+// goes to a temporary file.
 type replay struct {
 	src     io.Reader
 	tempDir string
 	limit   int // bytes to keep in memory
 
-	mem    []byte // the first bytes of the input
-	served int    // bytes of mem that Read has returned
+	mem    []byte // first bytes of the input
+	served int    // number of bytes of mem that Read has returned
 	file   *os.File
-	inFile int64  // bytes after mem
-	read   int64  // bytes of the file that Read has returned
-	buf    []byte // chunk for the file
-	err    error  // the last error of src
+	inFile int64  // number of bytes after mem
+	read   int64  // number of bytes of the file that Read has returned
+	buf    []byte // chunk that is read before it goes to the file
+	err    error  // last error from src
 }
 
 func newReplay(src io.Reader, limit int, tempDir string) *replay {
 	return &replay{src: src, limit: limit, tempDir: tempDir}
 }
 
-// Peek reads the next bytes of the input and keeps them for Read. They are valid until the next call. At the end of
-// the input it returns io.EOF. It must not be called after Read.
+// Peek reads the next bytes of the input and keeps them for Read. They are valid until the next call. At the end of the input,
+// Peek returns io.EOF. It must not be called after Read.
 func (r *replay) Peek() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -75,8 +75,7 @@ func (r *replay) spill(p []byte) error {
 			return fmt.Errorf("temporary file: %w", err)
 		}
 		r.file = f
-		// If the system allows it, remove the name now, so that no file is left even after a crash; otherwise Close
-		// removes it.
+		// If the system allows it, remove the name now, so that no file remains even after a crash; otherwise, Close removes it.
 		os.Remove(f.Name())
 	}
 	n, err := r.file.Write(p)
@@ -88,7 +87,7 @@ func (r *replay) spill(p []byte) error {
 	return nil
 }
 
-// Read returns the input from its start, once.
+// Read returns the input once, from its start.
 func (r *replay) Read(p []byte) (int, error) {
 	r.buf = nil
 	if r.served < len(r.mem) {

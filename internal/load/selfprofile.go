@@ -12,27 +12,26 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// SelfProfileOptions provide information that JS self-profiles lack. They override the input.
+// SelfProfileOptions provides information that JS self-profiles lack. It overrides the input.
 type SelfProfileOptions struct {
-	// SampleInterval is the time between two samples; 0: as in the input, or as its samples show.
+	// SampleInterval is the time between two samples; 0: as in the input, or as derived from its samples.
 	SampleInterval trace.Nanos
 
-	// TimeOrigin is the page's performance.timeOrigin, from which its times count; nil: as in the input, or 0.
+	// TimeOrigin is the page's performance.timeOrigin, from which the profile's times count; nil: as in the input, or 0.
 	TimeOrigin *trace.Nanos
 
-	// End is the end of the recording, counted from the time origin; the last sample lasts until then. nil: as in the
-	// input, or one interval after the last sample.
+	// End is the end of the recording, relative to the time origin; the last sample lasts until then. nil: as in the input, or
+	// one interval after the last sample.
 	End *trace.Nanos
 
-	// ThreadName is the name of the thread; "": "JS main". A profile does not show whether it comes from a page or a
-	// worker.
+	// ThreadName is the name of the thread; "": "JS main". A profile does not indicate whether it comes from a page or a worker.
 	ThreadName string
 
-	// Required rejects inputs that are not self-profiles. Otherwise these options do not affect them.
+	// Required rejects inputs that are not self-profiles. Otherwise, these options do not affect such inputs.
 	Required bool
 }
 
-// given lists the options that are set: "a time origin, an end".
+// given describes the options that are set: "a time origin, an end".
 func (o *SelfProfileOptions) given() string {
 	var names []string
 	for _, part := range []struct {
@@ -49,7 +48,7 @@ func (o *SelfProfileOptions) given() string {
 	return strings.Join(names, ", ")
 }
 
-// check rejects inputs that the options do not apply to.
+// check rejects inputs to which the options do not apply.
 func (o *SelfProfileOptions) check(f Format) error {
 	const what = FormatJSProfile
 	switch {
@@ -63,14 +62,14 @@ func (o *SelfProfileOptions) check(f Format) error {
 	return nil
 }
 
-// pages are the processes and offsets of self-profiles in a merge.
+// pages holds the processes and offsets of self-profiles in a merge.
 type pages struct {
 	places []*jsprofile.Place
-	offset timeline.Nanos // added to all times by the reader, which drops negative ones
+	offset timeline.Nanos // the reader adds this to all times and drops negative results
 	input  string         // name of the input; "": unknown
 }
 
-// selfProfileOptions returns the options of the reader of self-profiles.
+// selfProfileOptions returns the options for the self-profile reader.
 func (l *loader) selfProfileOptions() jsprofile.Options {
 	o := &l.opts
 	return jsprofile.Options{
@@ -85,8 +84,8 @@ func (l *loader) selfProfileOptions() jsprofile.Options {
 	}
 }
 
-// readSelfProfile reads self-profiles. In a trace, each profile is a thread in the process of its page, because viewers
-// would add up the samples of several profilers on one thread.
+// readSelfProfile reads self-profiles. In a trace, each profile is a thread in its page's process, because viewers would add up
+// the samples from several profilers on the same thread.
 func (l *loader) readSelfProfile(ctx context.Context, r io.Reader) error {
 	opts := l.selfProfileOptions()
 	opts.Places = l.pages.places

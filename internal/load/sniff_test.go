@@ -2,7 +2,7 @@ package load
 
 import "testing"
 
-// Spans in protobuf start with the same byte as Perfetto's packets, and are not recognized as a Perfetto trace.
+// Spans in protobuf start with the same byte as Perfetto packets, but are not recognized as a Perfetto trace.
 func TestSpansAreNotPerfetto(t *testing.T) {
 	for name, head := range map[string]string{
 		"plain":  "\x0a\x0c\x0a\x0a\x0a\x08\x0a\x01k\x12\x03\x0a\x01v",

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// count fills in what the resolved or written timeline shows.
+// count fills in the counts that the resolved or written timeline provides.
 func (r *Report) count(tl *timeline.Timeline) {
 	totals := tl.Totals()
 	r.Clock = recordedClock(tl)

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Attach prepares the timeline for callers that read the events: it adds the attribution, as Options.WriteBack
-// specifies, drops marks of long tasks if Options.NoLongTasks is set, and adds the input's attributes to the report.
+// Attach prepares the timeline for callers that read the events: it adds the attribution, as Options.WriteBack specifies, drops
+// long-task marks if Options.NoLongTasks is set, and adds the input's attributes to the report.
 func (t *Trace) Attach() error {
 	if err := t.attach(); err != nil {
 		return err
@@ -27,8 +27,8 @@ func (t *Trace) Attach() error {
 	return nil
 }
 
-// Walk visits all events, which finds the last problems, such as values that cannot be written unchanged, and completes
-// the report.
+// Walk visits all events, which finds the remaining problems, such as values that cannot be written unchanged, and completes the
+// report.
 func (t *Trace) Walk(ctx context.Context) error {
 	if err := t.Timeline.Walk(ctx, func(*timeline.Item) error { return nil }); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (t *Trace) Count() {
 	t.Report.Durations.Total = time.Since(t.began)
 }
 
-// Write writes the trace, with the additions that Options request, as a Perfetto trace and completes the report.
+// Write writes the trace as a Perfetto trace, with the additions that Options requests, and completes the report.
 func (t *Trace) Write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffers) error {
 	writeback.MarkConverted(t.Timeline)
 	if err := t.markLongTasks(); err != nil {
@@ -76,7 +76,7 @@ func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 	return nil
 }
 
-// additions returns what the attribution adds to the trace, or nil if there is no attribution or it is attached.
+// additions returns what the attribution adds to the trace, or nil if there is no attribution or it is already attached.
 func (t *Trace) additions() *writeback.Additions {
 	if t.attributed == nil {
 		return nil
@@ -96,8 +96,8 @@ func (t *Trace) attach() error {
 	return t.closeAttribution()
 }
 
-// markLongTasks adds the marks of long tasks with the arguments of an attribution; with NoLongTasks it removes marks
-// that weft wrote before.
+// markLongTasks adds long-task marks with arguments from an attribution, if there is one. With NoLongTasks, it instead removes
+// marks that weft wrote earlier.
 func (t *Trace) markLongTasks() error {
 	if t.opts.NoLongTasks {
 		return t.Timeline.HideLongTasks()

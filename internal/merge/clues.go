@@ -1,10 +1,11 @@
-// Package merge finds how the clocks of several recordings relate, and which of their processes are the same, and puts their events on one
-// timeline. It reads no format: readers report what they know (timeline.Observer), a Collector keeps the facts that relate an input to
-// others (Clues), and Solve makes a Plan from the clues of all inputs, or an error that explains why there is none. When the inputs are read again, a
-// Stage adds their events to the timeline where the plan places them.
+// Package merge finds how the clocks of several recordings relate and which of their processes are the same, and puts their
+// events on one timeline. It parses no formats: readers report what they know (timeline.Observer), a Collector keeps the
+// facts that relate an input to others (Clues), and Solve makes a Plan from the clues of all inputs, or returns an error that
+// explains why it cannot. When the inputs are read again, a Stage adds their events to the timeline where the plan places
+// them.
 //
-// docs/merge.md describes the rules R0 to R7. Each gives an interval in which an offset lies, and none ever guesses: an offset
-// that nothing supports is an error, and so are two rules that contradict each other.
+// docs/merge.md describes the rules R0 to R7. Each rule yields an interval that contains the offset, and none ever guesses:
+// an offset without support is an error, and so is a contradiction between two rules.
 //
 // What does not live here: reading inputs (package load), flags and tables (cmd/weft).
 package merge
@@ -21,14 +22,14 @@ import (
 // Nanos is a time or a duration.
 type Nanos = timeline.Nanos
 
-// ClockKind is the origin of the times of an input.
+// ClockKind is the kind of clock that an input's times come from.
 type ClockKind uint8
 
 // The kinds of clocks.
 const (
-	ClockUnknown   ClockKind = iota // unknown to all but the producer
-	ClockMonotonic                  // since some moment, as the monotonic clock of the system
-	ClockBoottime                   // the same, with the time that the system slept
+	ClockUnknown   ClockKind = iota // known only to the producer
+	ClockMonotonic                  // since some moment, like the system's monotonic clock
+	ClockBoottime                   // the same, but counts the time that the system slept
 	ClockWall                       // since 1970
 )
 
@@ -37,52 +38,52 @@ var clockNames = [...]string{"unknown", "MONOTONIC", "BOOTTIME", "REALTIME"}
 // String returns the name of the system's clock.
 func (k ClockKind) String() string { return clockNames[k] }
 
-// Clues are what an input reveals about its relation to others.
+// Clues are the facts in an input that relate it to others.
 type Clues struct {
 	Clock  ClockKind
-	Domain string // Chrome's name for the clock of a system; "": unknown
+	Domain string // Chrome's name for the system's clock; "": unknown
 	Host   string // "": unknown
 	Rank   int64
 	Ranked bool // Rank is known
 
-	Start, End Nanos // of its events
-	Any        bool  // it has events
+	Start, End Nanos // the extent of its events
+	Any        bool  // it has any events
 	Step       Nanos // the resolution of its times; 0: unknown
 
 	// Wall relates the wall clock to the times of the input; nil: unknown.
 	Wall *Wall
-	// ToMonotonic turns times of the input into times of the monotonic clock, if that is known.
+	// ToMonotonic converts the input's times to the monotonic clock when added to them; valid if Monotonic is set.
 	ToMonotonic Nanos
 	Monotonic   bool // ToMonotonic is known
 
-	// Samples are the times of a .cpuprofile alone, sorted; Script the ones at which JavaScript ran.
+	// Samples are the sample times of a standalone .cpuprofile, sorted; Script are the times at which JavaScript ran.
 	Samples, Script []Nanos
-	CPUProfile      bool               // they are of a .cpuprofile
-	Pages           []jsprofile.Times  // of JS self-profiles
-	Traced          *Traced            // the profiles and pages in a trace of Chrome; nil: not requested
+	CPUProfile      bool               // the input is a .cpuprofile
+	Pages           []jsprofile.Times  // one for each JS self-profile
+	Traced          *Traced            // the profiles and pages in a Chrome trace; nil: not requested
 	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
 
 	processes map[timeline.ProcessKey]bool
-	threads   map[threadKey]uint64 // slices and instants of each
+	threads   map[threadKey]uint64 // the number of slices and instants of each
 	events    sampledEvents
 	links     []linkClue
 	syncs     []timeline.HostSync
-	requests  map[string]string // keys of links by the name of a request
+	requests  map[string]string // link keys by request name
 }
 
-// Range is a time from From to To.
+// Range is the time from From to To.
 type Range struct{ From, To Nanos }
 
-// threadKey is a thread by the keys of the Builder.
+// threadKey identifies a thread by the Builder's keys.
 type threadKey struct {
 	process timeline.ProcessKey
 	thread  timeline.ThreadKey
 }
 
-// Thread is a thread as inputs have it.
+// Thread identifies a thread by the ids in an input.
 type Thread struct{ PID, TID int64 }
 
-// Wall relates the wall clock to the times of an input: it is later by between Low and High.
+// Wall relates the wall clock to an input's times: it is ahead of them by Low to High.
 type Wall struct {
 	Low, High Nanos
 	By        string // "2 responses"
@@ -95,23 +96,23 @@ func (w *Wall) Middle() Nanos { return w.Low + (w.High-w.Low)/2 }
 type linkClue struct {
 	key    uint64
 	ts     Nanos
-	latest Nanos // of ts: times that are counted in steps may be later by almost one
+	latest Nanos // the latest that ts may be: times in coarse steps may be almost one step later
 	end    Nanos // of LinkMeet
 	issued Nanos
 	role   timeline.LinkRole
 }
 
-// Limits for the clues of one input.
+// Limits on the clues from one input.
 const (
-	maxEvents      = 1 << 16 // and of all inputs together maxAllEvents
+	maxEvents      = 1 << 16 // and maxAllEvents for all inputs together
 	maxAllEvents   = 1 << 20
-	maxLinks       = 1 << 16 // and of all inputs together maxAllLinks
+	maxLinks       = 1 << 16 // and maxAllLinks for all inputs together
 	maxAllLinks    = 1 << 19
 	maxAnchors     = 1 << 12
 	maxProcesses   = 1 << 12
-	maxInvocations = 1 << 16 // of a thread, and of all threads of all inputs together maxAllInvocations
-	maxRequests    = 1 << 16 // and of all inputs together maxAllLinks
-	maxThreads     = 1 << 14 // and of all inputs together maxAllThreads
+	maxInvocations = 1 << 16 // for one thread, and maxAllInvocations for all threads of all inputs together
+	maxRequests    = 1 << 16 // and maxAllLinks for all inputs together
+	maxThreads     = 1 << 14 // and maxAllThreads for all inputs together
 
 	maxAllThreads     = 1 << 18
 	maxAllInvocations = 1 << 20
@@ -121,7 +122,7 @@ const (
 // A Collector gathers the clues of an input while it is read.
 type Collector struct {
 	b       *timeline.Builder
-	links   func(ev *timeline.Event) []string // nil: there are none
+	links   func(ev *timeline.Event) []string // nil: no links from names and arguments
 	opts    CollectOptions
 	clues   *Clues
 	anchors []timeline.Anchor
@@ -129,40 +130,40 @@ type Collector struct {
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
 	traced  *tracedReader       // nil: not requested
-	waiting map[string]linkClue // requests whose keys are not known yet
+	waiting map[string]linkClue // requests whose keys have not come yet
 
-	linkMask    uint64 // of the keys of links that are kept: these bits are 0
-	invocations int    // of all threads
+	linkMask    uint64 // only links whose keys have these bits 0 are kept
+	invocations int    // number of invocations on all threads
 
-	seen, atZero int   // events, and events at 0
-	afterZero    Nanos // the first time of the others
+	seen, atZero int   // number of events, and of events at 0
+	afterZero    Nanos // the first time other than 0
 }
 
-// CollectOptions say what to gather.
+// CollectOptions select what to gather.
 type CollectOptions struct {
-	Inputs   int    // how many there are: each gets its share of what is kept in memory
-	Job      *Job   // nil: events have only the links that their reader finds
+	Inputs   int    // number of inputs: each may keep an equal share of the clues in memory
+	Job      *Job   // nil: only links that the reader finds
 	Linked   []bool // see Job.Watch
-	Flows    bool   // ids of flows connect inputs
-	Profiles bool   // there are profiles that the input may place
+	Flows    bool   // flow ids connect inputs
+	Profiles bool   // there are profiles that this input may place
 }
 
-// trackInfo are the facts about a track.
+// trackInfo caches facts about a track.
 type trackInfo struct {
 	known, isThread bool
-	hash            uint64 // of its pid and tid
+	hash            uint64 // of the pid and tid
 	events          uint64 // slices and instants
 	thread          Thread
 }
 
-// openCalls are the open slices of a thread.
+// openCalls tracks the open slices of a thread.
 type openCalls struct {
-	calls []bool // by slice: it calls a script
-	depth int    // how many of them do
+	calls []bool // by slice: whether it calls a script
+	depth int    // how many of them call scripts
 	since Nanos
 }
 
-// NewCollector returns a Collector, and the Builder for the reader of the input, which it observes.
+// NewCollector returns a Collector, and the Builder that it observes, for the reader of the input.
 func NewCollector(opts CollectOptions, of timeline.Options) (*Collector, *timeline.Builder) {
 	c := &Collector{
 		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
@@ -184,20 +185,20 @@ func NewCollector(opts CollectOptions, of timeline.Options) (*Collector, *timeli
 // Host records the host of the input.
 func (c *Collector) Host(name string) { c.clues.Host = cmp.Or(c.clues.Host, name) }
 
-// ClockDomain records the clock of the times of the input.
+// ClockDomain records Chrome's name for the input's clock.
 func (c *Collector) ClockDomain(name string) { c.clues.Domain = name }
 
 // Rank records the rank of the input.
 func (c *Collector) Rank(n int64) { c.clues.Rank, c.clues.Ranked = n, true }
 
-// Step records the resolution of a time.
+// Step records the resolution of a time; the finest one counts.
 func (c *Collector) Step(n Nanos) {
 	if c.clues.Step == 0 || n < c.clues.Step {
 		c.clues.Step = n
 	}
 }
 
-// Anchor records the wall clock at a time of the input.
+// Anchor records the wall clock's reading at a time in the input.
 func (c *Collector) Anchor(a *timeline.Anchor) {
 	if len(c.anchors) == maxAnchors {
 		c.more++
@@ -206,14 +207,14 @@ func (c *Collector) Anchor(a *timeline.Anchor) {
 	c.anchors = append(c.anchors, *a)
 }
 
-// HostSync records a comparison of the clocks of two hosts.
+// HostSync records a comparison of two hosts' clocks.
 func (c *Collector) HostSync(s *timeline.HostSync) {
 	if len(c.clues.syncs) < maxAnchors {
 		c.clues.syncs = append(c.clues.syncs, *s)
 	}
 }
 
-// Flow records an end of a flow.
+// Flow records one end of a flow.
 func (c *Collector) Flow(f *timeline.FlowEvent) error {
 	if !c.opts.Flows {
 		return nil
@@ -240,7 +241,7 @@ func (c *Collector) Flow(f *timeline.FlowEvent) error {
 	return nil
 }
 
-// Process finds no process: there is but one input.
+// Process finds no process, because there is only one input.
 func (c *Collector) Process(timeline.ProcessKey) (id timeline.TrackID, ok bool) { return 0, false }
 
 // SampleThread returns the thread itself.
@@ -279,12 +280,13 @@ func (c *Collector) Link(l *timeline.Link) error {
 	return nil
 }
 
-// share returns how many clues of a kind an input keeps: at most most, and all inputs together at most all.
+// share returns how many clues of a kind one input may keep: at most most, and all inputs together about all.
 func (c *Collector) share(most, all int) int {
 	return min(most, max(all/max(c.opts.Inputs, 1), 512))
 }
 
-// link keeps a link if its key is in the sample. The sample does not depend on the input, so that inputs with many links keep the same keys.
+// link keeps a link if its key is in the sample. All inputs sample by the same rule, so that inputs with many links keep the
+// same keys.
 func (c *Collector) link(l linkClue) {
 	if mixed(l.key)&c.linkMask != 0 {
 		return
@@ -298,7 +300,8 @@ func (c *Collector) link(l linkClue) {
 // mixed spreads the bits of a hash for sampling keys.
 func mixed(key uint64) uint64 { return key ^ key>>32 }
 
-// thinLinks reduces the number of links: first links of keys that too many events have, then every second key.
+// thinLinks reduces the number of links: it first drops surplus links of keys that too many events share, then half of the
+// keys at a time.
 func (c *Collector) thinLinks(limit int) {
 	count := make(map[uint64]int, limit/2)
 	c.clues.links = slices.DeleteFunc(c.clues.links, func(l linkClue) bool {
@@ -363,7 +366,7 @@ func (c *Collector) Event(ev *timeline.Event) error {
 	return nil
 }
 
-// track returns what is known of a track.
+// track returns the facts about a track.
 func (c *Collector) track(id timeline.TrackID) *trackInfo {
 	if int(id) >= len(c.tracks) {
 		if int(id) >= maxTracks {
@@ -389,7 +392,7 @@ func (c *Collector) track(id timeline.TrackID) *trackInfo {
 	return info
 }
 
-// invocation records when scripts are called.
+// invocation records the times during which scripts run.
 func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
 	switch ev.Kind {
 	case timeline.Slice:
@@ -435,7 +438,7 @@ func (c *Collector) called(thread Thread, r Range) {
 	}
 }
 
-// Finish returns the clues after the input was read. clocks are the clocks that its reader has set.
+// Finish returns the clues once the input has been read. clocks are the clocks that its reader has set.
 func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	all := c.clues
 	if all.Start == 0 && c.strayZeros() {
@@ -479,14 +482,14 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	return all
 }
 
-// coarseStep is a step of times that is longer than most of what lies between a request and its answer.
+// coarseStep is a resolution too coarse for most intervals between a request and its answer.
 const coarseStep Nanos = 1_000_000
 
-// coarse reports whether the times of the input count in whole milliseconds, as in HTTP archives and with OpenTelemetry's JavaScript
-// SDK do.
+// coarse reports whether the input's times are whole milliseconds, as in HTTP archives and from OpenTelemetry's JavaScript
+// SDK.
 func (c *Clues) coarse() bool { return c.Step >= coarseStep }
 
-// countThreads sums up the slices and instants of threads.
+// countThreads counts the slices and instants of each thread.
 func (c *Collector) countThreads() {
 	c.clues.threads = map[threadKey]uint64{}
 	for id := range c.tracks {
@@ -502,21 +505,22 @@ func (c *Collector) countThreads() {
 	}
 }
 
-// since1970 is the source of the wall clock for times since 1970.
+// since1970 is Wall.By for inputs whose times count from 1970.
 const since1970 = "times since 1970"
 
-// strayZeros reports whether the events at 0 have no time: they are few, and long before the others, more than ten times as long as these take.
+// strayZeros reports whether the events at 0 lack a real time: they are few, and precede the others by more than ten times
+// the others' duration.
 func (c *Collector) strayZeros() bool {
 	return c.atZero > 0 && c.atZero <= c.seen/20 && c.afterZero/10 > c.clues.End-c.afterZero
 }
 
-// readingError bounds the time between readings of two clocks that count as simultaneous. Half of it was observed.
+// readingError bounds the time between two clock readings that count as simultaneous. Half of it was observed.
 const readingError Nanos = 1_000
 
-// sinceEpoch is a time after which times can only count from 1970: the year 2001. No system runs as long.
+// sinceEpoch is a time beyond which times can only count from 1970: the year 2001. No system has been up for that long.
 const sinceEpoch = Nanos(1_000_000_000_000_000_000)
 
-// joined joins ranges, sorted, that overlap.
+// joined joins overlapping ranges of a sorted list.
 func joined(list []Range) []Range {
 	out := list[:0]
 	for _, r := range list {
@@ -529,7 +533,7 @@ func joined(list []Range) []Range {
 	return out
 }
 
-// wall combines the anchors: the median of those that are equally good, because a single one may be off by more than all others.
+// wall combines the anchors into the median of the most precise ones, because a single one may be far off.
 func (c *Collector) wall() *Wall {
 	if len(c.anchors) == 0 {
 		return nil
@@ -551,7 +555,7 @@ func (c *Collector) wall() *Wall {
 	return w
 }
 
-// WithProcesses completes clues that no Collector made.
+// WithProcesses completes clues that were not made by a Collector.
 func (c *Clues) WithProcesses() *Clues {
 	c.processes = map[timeline.ProcessKey]bool{}
 	return c

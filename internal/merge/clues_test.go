@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// With more links than may be kept, two inputs keep the same keys, in whatever order they have them.
+// If there are more links than may be kept, two inputs keep the same keys, whatever their order.
 func TestManyLinks(t *testing.T) {
 	const n, truth = 100_000, 7 * second
 	client := input(t, "client", nothing, func(b *timeline.Builder) {
@@ -29,7 +29,7 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// An event at 0 among others that count from 1970 does not hide that they do.
+// An event at 0 does not hide that the times of the others count from 1970.
 func TestStrayZero(t *testing.T) {
 	since1970 := func(name string, stray bool) merge.Input {
 		return input(t, name, nothing, func(b *timeline.Builder) {
@@ -47,7 +47,7 @@ func TestStrayZero(t *testing.T) {
 	}
 }
 
-// An offset of the input that turns out to be the reference has no effect, and the plan says so.
+// An offset given for the input that becomes the reference has no effect, and the plan notes that.
 func TestOffsetOfReference(t *testing.T) {
 	in := func(name string) merge.Input {
 		return input(t, name, wall, func(b *timeline.Builder) { slice(b, 1, "step", second, 5) })

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// dispute is the result of causality whose bounds contradict each other.
+// dispute is the outcome of causal bounds that contradict each other.
 type dispute struct {
-	best        interval // the offsets that contradict the fewest
-	against, of int      // bounds: how many those contradict
-	most        Nanos    // by how much, at most
+	best        interval // the offsets that contradict the fewest bounds
+	against, of int      // numbers of bounds: contradicted by best, and all
+	most        Nanos    // the largest distance by which a bound is missed
 }
 
-// maxDisputed is the number of bounds of a pair that are compared one by one.
+// maxDisputed is the maximum number of a pair's bounds that are compared one by one.
 const maxDisputed = 1 << 16
 
-// outliers reports whether so few bounds contradict the others that something else which agrees with these is right.
+// outliers reports whether few bounds contradict the others, so that a wall clock which agrees with the others is trusted.
 func (d *dispute) outliers() bool { return d.against*10 <= d.of }
 
-// disputedOf returns the pairs whose causal bounds contradict each other, which then start anew and keep all of them.
+// disputedOf returns the pairs whose causal bounds contradict each other, and resets them so that they collect every bound.
 func disputedOf(all map[pair]*bounds) map[pair]*bounds {
 	disputed := map[pair]*bounds{}
 	for p, b := range all {
@@ -31,7 +31,8 @@ func disputedOf(all map[pair]*bounds) map[pair]*bounds {
 	return disputed
 }
 
-// settleDispute returns a relation for bounds that contradict each other: the offset that contradicts the fewest, give or take what covers all.
+// settleDispute fills in a relation for contradictory bounds: the offset that contradicts the fewest, with an uncertainty
+// that covers all of them.
 func (b *bounds) settleDispute(r *Relation) {
 	d := leastContradicted(b.all)
 	r.dispute = d
@@ -44,7 +45,7 @@ func (b *bounds) settleDispute(r *Relation) {
 	r.Low, r.High = minus(at, within), plus(at, within)
 }
 
-// anEnd returns an end of an interval, or the other one if that is open.
+// anEnd returns the given end of an interval, or the other one if the given end is unbounded.
 func (i interval) anEnd(end Nanos) Nanos {
 	switch {
 	case end <= -unbounded:
@@ -55,7 +56,8 @@ func (i interval) anEnd(end Nanos) Nanos {
 	return end
 }
 
-// leastContradicted returns where offsets lie in the most of some intervals. Of several such places it returns all that is between them.
+// leastContradicted returns the offsets that lie in the most intervals. If there are several such ranges, the result spans
+// them all.
 func leastContradicted(all []interval) *dispute {
 	lows, highs := make([]Nanos, len(all)), make([]Nanos, len(all))
 	for i, a := range all {
@@ -82,7 +84,8 @@ func leastContradicted(all []interval) *dispute {
 	return &dispute{best: best, against: len(all) - most, of: len(all)}
 }
 
-// describeDispute describes the bounds that an offset contradicts, and whether the clocks drift, so that each half of the recording has an offset.
+// describeDispute describes how many bounds an offset contradicts, or how the clocks drift if each half of the recording has
+// an offset of its own.
 func (b *bounds) describeDispute(x, y string, d *dispute) string {
 	if first, second := b.halves[0], b.halves[1]; first.fits() && second.fits() {
 		return fmt.Sprintf("drift: the clocks of %s and %s run at different speeds; the offset is %s in the first half and %s in the second", x, y, first, second)

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// requests adds what a client sends and gets back 400 ns later, once a second; each of late is by how much later a request is than it seems to be.
+// requests adds requests that a client sends once a second, each answered 400 ns later; late holds how much later each
+// request really is.
 func requests(b *timeline.Builder, late ...timeline.Nanos) {
 	for i, by := range late {
 		at := 100*second + timeline.Nanos(i)*second + by
@@ -18,7 +19,7 @@ func requests(b *timeline.Builder, late ...timeline.Nanos) {
 	}
 }
 
-// answers adds the server's side of requests, on a slow clock: each takes from 200 ns to 300 ns after it was sent.
+// answers adds the server's side of requests, on a slow clock: each takes from 200 ns to 300 ns after the request was sent.
 func answers(b *timeline.Builder, behind timeline.Nanos, late ...timeline.Nanos) {
 	for i, by := range late {
 		at := 100*second + timeline.Nanos(i)*second + by - behind
@@ -27,8 +28,8 @@ func answers(b *timeline.Builder, behind timeline.Nanos, late ...timeline.Nanos)
 	}
 }
 
-// Where arrows contradict each other, the offset that contradicts the fewest counts, not the wall clock that they show to be wrong; the
-// uncertainty covers all of them.
+// If arrows contradict each other, the offset that contradicts the fewest of them counts, instead of the wall clock that they
+// prove wrong; the uncertainty covers all of them.
 func TestDisputes(t *testing.T) {
 	const behind = 3 * second
 	for _, c := range []struct {
@@ -72,7 +73,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// A wall clock that agrees with nearly all arrows counts as it would without the few others.
+// A wall clock that agrees with nearly all arrows counts as if the few others did not exist.
 func TestDisputeOfOutliers(t *testing.T) {
 	late := make([]timeline.Nanos, 20)
 	late[7] = 5000
@@ -87,7 +88,7 @@ func TestDisputeOfOutliers(t *testing.T) {
 	}
 }
 
-// Collectives contradict each other as arrows do.
+// Collectives can contradict each other, just like arrows.
 func TestDisputeOfCollectives(t *testing.T) {
 	plan := solve(t, merge.Options{}, attends("r", map[string]timeline.Nanos{"1": 1e6, "2": 2e6, "3": 3e6}),
 		attends("a", map[string]timeline.Nanos{"1": 5e6, "2": 6e6, "3": 7.1e6}))
@@ -96,7 +97,7 @@ func TestDisputeOfCollectives(t *testing.T) {
 	}
 }
 
-// counted is an input whose links count in steps.
+// counted returns an input whose link times are in steps.
 func counted(t *testing.T, name string, step timeline.Nanos, read func(add func(key string, role timeline.LinkRole, ts timeline.Nanos))) merge.Input {
 	return input(t, name, wall, func(b *timeline.Builder) {
 		read(func(key string, role timeline.LinkRole, ts timeline.Nanos) {
@@ -110,8 +111,8 @@ func counted(t *testing.T, name string, step timeline.Nanos, read func(add func(
 	})
 }
 
-// Whole milliseconds may be of events that came almost one later: a span that seems to begin before its request does not show that the
-// clocks differ, and the input that has them is as uncertain as they are.
+// A time in whole milliseconds may be almost one too early: a span that seems to start before its request does not prove that
+// the clocks differ, and an input with such times is as uncertain as they are.
 func TestWholeMilliseconds(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	browser := counted(t, "browser", 1, func(add func(key string, role timeline.LinkRole, ts timeline.Nanos)) {
@@ -152,7 +153,7 @@ func TestWholeMilliseconds(t *testing.T) {
 	}
 }
 
-// An input with whole milliseconds never makes the place of another one worse.
+// An input with times in whole milliseconds never makes the place of another input worse.
 func TestWholeMillisecondsBeside(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	times := func(role timeline.LinkRole, by timeline.Nanos) func(add func(key string, role timeline.LinkRole, ts timeline.Nanos)) {

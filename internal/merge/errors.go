@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// ErrNoInputs means that there is nothing to merge.
+// ErrNoInputs means that no input is left to merge.
 var ErrNoInputs = errors.New("no input is left")
 
-// Errors that flags of weft merge help with have a Hint, which continues their text.
+// Errors that a weft merge flag can resolve have a Hint method, whose result continues their text.
 
 // UnplacedError means that nothing relates an input to the others.
 type UnplacedError struct {
 	Input, Anchors              string
 	Reference, ReferenceAnchors string
-	Why                         error // what almost placed it; may be nil
+	Why                         error // why something that almost placed it did not; may be nil
 }
 
 func (e *UnplacedError) Error() string {
@@ -26,19 +26,19 @@ func (e *UnplacedError) Error() string {
 	return text
 }
 
-// Hint names the flag that helps.
+// Hint suggests a flag to use.
 func (e *UnplacedError) Hint() string {
 	return fmt.Sprintf(". --offset %s=DUR says what to add to its times", e.Input)
 }
 
-// Unwrap returns what almost placed the input.
+// Unwrap returns why something that almost placed the input did not.
 func (e *UnplacedError) Unwrap() error { return e.Why }
 
 // ContradictionError means that two facts about a pair of inputs cannot both be true.
 type ContradictionError struct {
 	A, B         string
 	Found, Other Relation
-	Itself       string // one thing contradicts itself
+	Itself       string // set if a single kind of evidence contradicts itself
 }
 
 func (e *ContradictionError) Error() string {
@@ -48,7 +48,7 @@ func (e *ContradictionError) Error() string {
 	return fmt.Sprintf("%s and %s contradict each other: the offset between them is %s, but %s", e.A, e.B, e.Found.describe(), e.Other.describe())
 }
 
-// Hint names the flag that helps.
+// Hint suggests a flag to use.
 func (e *ContradictionError) Hint() string { return fmt.Sprintf(". --offset %s=DUR decides", e.B) }
 
 // describe describes a relation.
@@ -56,7 +56,7 @@ func (r *Relation) describe() string {
 	return fmt.Sprintf("%s by %s", interval{r.Low, r.High}, r.why())
 }
 
-// span formats a time exactly, in the largest unit that it reaches.
+// span formats a time exactly, in the largest unit that is not longer than the time.
 func span(t Nanos) string {
 	sign := ""
 	if t < 0 {
@@ -81,10 +81,10 @@ func span(t Nanos) string {
 	return sign + text + " " + name
 }
 
-// HostsError means that two inputs are known to share a host, although hosts with different names belong to them.
+// HostsError means that two inputs are known to share a host although their hosts have different names.
 type HostsError struct {
-	A, B, By      string // what they are one host by
-	NamedA, HostA string // an input of the host of A, and the name that it gives it
+	A, B, By      string // the evidence that they share a host
+	NamedA, HostA string // an input on A's host, and its name for that host
 	NamedB, HostB string
 }
 
@@ -93,7 +93,7 @@ func (e *HostsError) Error() string {
 		e.A, e.B, e.By, e.NamedA, e.HostA, e.NamedB, e.HostB)
 }
 
-// Hint names the flags that help.
+// Hint suggests flags to use.
 func (e *HostsError) Hint() string {
 	hint := fmt.Sprintf(". --host %s=HOST says where that was recorded", e.A)
 	if e.By == "--same" {
@@ -116,15 +116,15 @@ func (e *UncertainError) Error() string {
 	return fmt.Sprintf("the offset of %s is uncertain by %s; %s is allowed", e.Input, span(e.Uncertainty), span(e.Limit))
 }
 
-// Hint names the flags that help.
+// Hint suggests flags to use.
 func (e *UncertainError) Hint() string {
 	return fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", e.Input)
 }
 
-// UnconfirmedError means that the samples of a .cpuprofile are not where scripts ran in the trace.
+// UnconfirmedError means that the samples of a .cpuprofile do not coincide with scripts running in the trace.
 type UnconfirmedError struct {
 	In, Of int
-	Needs  int // fewer samples confirm nothing
+	Needs  int // the minimum number of samples that can confirm anything
 }
 
 func (e *UnconfirmedError) Error() string {
@@ -134,7 +134,7 @@ func (e *UnconfirmedError) Error() string {
 	return fmt.Sprintf("only %d of its %d samples of JavaScript lie in calls of one thread: the two do not seem to be of one recording", e.In, e.Of)
 }
 
-// BeforeZeroError means that an input starts before 0 on the clock of the output, which Perfetto cannot represent.
+// BeforeZeroError means that an input starts before 0 on the output's clock, which Perfetto cannot represent.
 type BeforeZeroError struct {
 	Input, Reference string
 	Start            Nanos
@@ -144,17 +144,17 @@ func (e *BeforeZeroError) Error() string {
 	return fmt.Sprintf("%s begins %s before 0 on the clock of %s, so the output needs another clock", e.Input, span(-e.Start), e.Reference)
 }
 
-// Hint names the flag that helps.
+// Hint suggests a flag to use.
 func (e *BeforeZeroError) Hint() string { return ". Try --reference " + e.Input }
 
-// RangeError means that the times of an input cannot be represented on the clock of the output.
+// RangeError means that an input's times cannot be represented on the output's clock.
 type RangeError struct{ Input, Reference string }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("%s lies more than 292 years from 0 on the clock of %s, which a trace cannot represent", e.Input, e.Reference)
 }
 
-// Hint names the flags that help.
+// Hint suggests flags to use.
 func (e *RangeError) Hint() string {
 	return fmt.Sprintf(". Try --reference %s, and check --offset", e.Input)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hash is a hash of 64 bits, the same in every run: which events are kept depends on it.
+// hash is a 64-bit hash that is the same in every run, because it decides which events are kept.
 type hash uint64
 
 const (
@@ -22,13 +22,13 @@ const (
 
 func newHash() hash { return hashStart }
 
-// number mixes a number in: both halves of a product of 128 bits.
+// number mixes in a number, by both halves of a 128-bit product.
 func (h hash) number(n uint64) hash {
 	high, low := bits.Mul64(uint64(h)^n, hashFactor)
 	return hash(high ^ low)
 }
 
-// bytes mixes a text and its length in.
+// bytes mixes in a text and its length.
 func (h hash) bytes(b []byte) hash {
 	h = h.number(uint64(len(b)) + 1)
 	for ; len(b) >= 8; b = b[8:] {
@@ -39,25 +39,25 @@ func (h hash) bytes(b []byte) hash {
 	return h.number(binary.LittleEndian.Uint64(rest[:]))
 }
 
-// sampledEvents are times of events by pid, tid and name. A large input keeps a sample, chosen by the hash, so that two inputs keep the same of
-// their common events.
+// sampledEvents holds event times by pid, tid and name. A large input keeps a sample, chosen by hash, so that two inputs keep
+// the same ones of their common events.
 type sampledEvents struct {
 	limit  int
 	index  map[uint64]int32 // in list
 	list   []eventTimes
 	stored int
-	mask   uint64 // only hashes without a bit of it are kept
+	mask   uint64 // only hashes with none of these bits are kept
 }
 
-// eventTimes are the times of the events of one kind.
+// eventTimes holds the times of the events of one kind.
 type eventTimes struct {
 	hash   uint64
 	pid    int64
 	times  []Nanos
-	common bool // there were too many to be of use: times are not kept
+	common bool // too frequent to be of use: times are not kept
 }
 
-// maxOfKind is the number of times of one kind that are kept. Frequent events prove little.
+// maxOfKind is the maximum number of times kept for one kind. Frequent events prove little.
 const maxOfKind = 1 << 11
 
 func (s *sampledEvents) add(h uint64, pid int64, ts Nanos) {
@@ -108,7 +108,7 @@ func (s *sampledEvents) thin() {
 	}
 }
 
-// sort ends the adding.
+// sort prepares the events for comparison; no more may be added.
 func (s *sampledEvents) sort() {
 	for i := range s.list {
 		slices.Sort(s.list[i].times)
@@ -117,7 +117,7 @@ func (s *sampledEvents) sort() {
 	s.index = nil
 }
 
-// within returns how many of some sorted times are in a range, and the first of them.
+// within returns the part of sorted times that lies in a range.
 func within(times []Nanos, r Range) []Nanos {
 	from := sort.Search(len(times), func(i int) bool { return times[i] >= r.From })
 	to := sort.Search(len(times), func(i int) bool { return times[i] > r.To })
@@ -126,21 +126,21 @@ func within(times []Nanos, r Range) []Nanos {
 
 // Rule R2.
 const (
-	rareEvery Nanos = 10_000_000 // rare events come at most once in this time
+	rareEvery Nanos = 10_000_000 // rare events occur at most once in this time on average
 	nearby    Nanos = 100_000
 	minSame         = 100
-	sameInTwo       = 2 // one in two has to be the same
+	sameInTwo       = 2 // one in two must be the same
 )
 
-// sameEvents is what two inputs have in common.
+// sameEvents counts the rare events that two inputs have in common.
 type sameEvents struct {
-	Same, Of int // of the rare events of the one that has fewer, those with their like in the other
+	Same, Of int // of Of rare events in the input with fewer, Same have a match in the other
 }
 
-// holds reports whether rule R2 does.
+// holds reports whether rule R2 applies.
 func (s sameEvents) holds() bool { return s.Same >= minSame && s.Same*sameInTwo >= s.Of }
 
-// compareEvents counts the rare events of a that have their like in b, whose times are to be moved by an offset.
+// compareEvents counts the rare events that a and b have in common once the times of b are moved by offset.
 func compareEvents(a, b *Clues, offset Nanos) sameEvents {
 	var of [2]int
 	var same int
@@ -150,11 +150,11 @@ func compareEvents(a, b *Clues, offset Nanos) sameEvents {
 	return sameEvents{Same: same, Of: min(of[0], of[1])}
 }
 
-// minOther is how many rare events a process has in both inputs if these tell that it is another one.
+// minOther is the minimum number of rare events in each input needed to decide whether a process is the same one.
 const minOther = 16
 
-// otherProcesses finds which processes of two inputs with the same events are different ones nevertheless, because rule R2 would not hold for
-// them: fewer than half of their events are alike. Processes with too few events for that are missing.
+// otherProcesses reports which processes with equal pids in two inputs with the same events are nevertheless different,
+// because fewer than half of their events match. Processes with too few events to decide are missing.
 func otherProcesses(a, b *Clues, offset Nanos) map[timeline.ProcessKey]bool {
 	type counts struct{ n, m, same int }
 	of := map[int64]counts{}
@@ -171,7 +171,7 @@ func otherProcesses(a, b *Clues, offset Nanos) map[timeline.ProcessKey]bool {
 	return others
 }
 
-// eachKind counts the rare events of each kind in the common time of two inputs, and how many of them are alike.
+// eachKind counts the rare events of each kind in the time that two inputs have in common, and how many of them match.
 func eachKind(a, b *Clues, offset Nanos, f func(pid int64, n, m, alike int)) {
 	common := Range{max(a.Start, plus(b.Start, offset)), min(a.End, plus(b.End, offset))}
 	if !a.Any || !b.Any || common.To <= common.From {
@@ -210,7 +210,7 @@ func rareIn(e *eventTimes, mask uint64, r Range, most int, offset Nanos) int {
 	return 0
 }
 
-// near counts the pairs of times that are near each other, each time in one pair.
+// near counts pairs of times close to each other; each time is in at most one pair.
 func near(x, y []Nanos, offset Nanos) (n int) {
 	for len(x) > 0 && len(y) > 0 {
 		switch d := y[0] + offset - x[0]; {
@@ -226,7 +226,7 @@ func near(x, y []Nanos, offset Nanos) (n int) {
 	return n
 }
 
-// plural returns "3 responses" for 3 and "response".
+// plural formats a count and its noun: "3 responses" for 3 and "response".
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -237,14 +237,15 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// collectives are parts of the names of operations from which no rank gets a result before all have contributed, in lower case and
-// without underscores. Other collectives prove nothing: a rank that broadcasts, sends or reduces does not wait for late ranks.
+// collectives are parts of the names, in lower case and without underscores, of operations that return no result to any rank
+// before all have contributed. Other collectives prove nothing: a rank that broadcasts, sends or reduces does not wait for
+// late ranks.
 var collectives = []string{"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}
 
 // launches are PyTorch's categories of calls that start work on a device and return before it is done.
 var launches = []string{"cpu_op", "cuda_runtime", "cuda_driver", "user_annotation", "python_function"}
 
-// isCollective reports whether a slice is an operation that all who take part enter before the first one leaves it.
+// isCollective reports whether a slice is an operation that no participant leaves before all have entered it.
 func isCollective(name, category []byte) bool {
 	if len(name) == 0 || len(name) > 1<<10 || slices.Contains(launches, string(category)) {
 		return false
@@ -253,10 +254,10 @@ func isCollective(name, category []byte) bool {
 	return slices.ContainsFunc(collectives, func(c string) bool { return strings.Contains(lower, c) })
 }
 
-// isSync reports whether a key is one for clocks, not for flows.
+// isSync reports whether a key relates clocks rather than a flow.
 func isSync(key string) bool { return strings.HasPrefix(key, syncKey) }
 
-// The prefixes of keys that this package makes.
+// Prefixes of the keys that this package makes.
 const (
 	syncKey = "sync:"
 	linkKey = "link:"

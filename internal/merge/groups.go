@@ -1,6 +1,6 @@
 package merge
 
-// groups are disjoint sets of numbers from 0 on. The lowest number of a set stands for it.
+// groups is a partition of the numbers from 0 on into disjoint sets. The lowest number of a set represents it.
 type groups []int
 
 func newGroups(n int) groups {
@@ -11,7 +11,7 @@ func newGroups(n int) groups {
 	return g
 }
 
-// find returns the number that stands for the set of i.
+// find returns the number that represents the set of i.
 func (g groups) find(i int) int {
 	for g[i] != i {
 		i = g[i]

@@ -8,13 +8,13 @@ func (s *solver) host(i int) string {
 	return s.in[i].Clues.Host
 }
 
-// apart reports whether the hosts of two inputs have different names.
+// apart reports whether two inputs name different hosts.
 func (s *solver) apart(a, b int) bool {
 	x, y := s.host(a), s.host(b)
 	return x != "" && y != "" && x != y
 }
 
-// groupHosts groups inputs by host: by their own statements, by the user's, and by what R1 to R3 tie.
+// groupHosts groups inputs by host: as they or the user name it, and as R1 to R3 relate them.
 func (s *solver) groupHosts() {
 	s.hosts = newGroups(len(s.in))
 	s.namedBy = make([]int, len(s.in))
@@ -44,7 +44,7 @@ func (s *solver) groupHosts() {
 	}
 }
 
-// joinHosts records that two inputs are from one host. It refuses to join hosts with different names.
+// joinHosts records that two inputs are from the same host. It refuses to join hosts with different names.
 func (s *solver) joinHosts(r *Relation) {
 	a, b := s.hosts.find(r.A), s.hosts.find(r.B)
 	if a == b {
@@ -66,7 +66,7 @@ func (s *solver) joinHosts(r *Relation) {
 	s.namedBy[min(a, b)] = max(x, y)
 }
 
-// hostName returns the name of the host of an input, by any input that is known to be of the same one; "" if none names it.
+// hostName returns the name of an input's host, from any input known to share the host; "" if none names it.
 func (s *solver) hostName(i int) string {
 	if by := s.namedBy[s.hosts.find(i)]; by >= 0 {
 		return s.host(by)
@@ -74,12 +74,12 @@ func (s *solver) hostName(i int) string {
 	return ""
 }
 
-// oneHost reports whether two inputs are known to be of one host, which was not started or set in between.
+// oneHost reports whether two inputs are known to be from the same host, with no reboot or clock change in between.
 func (s *solver) oneHost(a, b int) bool {
 	return s.hosts.find(a) == s.hosts.find(b) && !s.hostsDiffer(a, b)
 }
 
-// hostsDiffer reports whether two inputs are known to be of different hosts: these have other names, or were not started together.
+// hostsDiffer reports whether two inputs are known to be from different hosts or boots: names or boot times differ.
 func (s *solver) hostsDiffer(a, b int) bool {
 	if x, y := s.hostName(a), s.hostName(b); x != "" && y != "" && x != y {
 		return true
@@ -89,7 +89,7 @@ func (s *solver) hostsDiffer(a, b int) bool {
 	return ok && ok2 && abs(x-y) > sameBoot
 }
 
-// planHosts fills in the plan.
+// planHosts writes host names, their number and the machines into the plan.
 func (s *solver) planHosts() {
 	different := map[string]bool{}
 	for i := range s.in {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// rounds compare two boots by the rounds of a relay service: how much the monotonic clock of the one is ahead of the other's.
+// rounds holds how far one boot's monotonic clock is ahead of another's, as measured in rounds of a relay service.
 type rounds struct {
 	both, hull interval
 	count      int
 }
 
-// hostSyncs is rule R4 by the rounds of a relay service, which some input holds: they tell the two hosts by what their wall clocks say, so
-// that they hold for all inputs that were recorded there. Of many inputs one of each host is related to one of the other.
+// hostSyncs applies rule R4 to the relay service rounds that some inputs contain. A round identifies both hosts by their wall
+// clocks, so it applies to all inputs recorded there. Only one input of each host is related to one of the other.
 func (s *solver) hostSyncs() {
-	of := map[pair]*rounds{} // by the boots of the host and of the machine that asks
+	of := map[pair]*rounds{} // by the boots of the host and of the machine that asked
 	for i := range s.in {
 		if s.in[i].Clues == nil {
 			continue
@@ -54,10 +54,10 @@ func (r *rounds) take(ahead interval) {
 	r.count++
 }
 
-// hostSync relates b, on the machine that asks, to a, on the host.
+// hostSync relates b, on the machine that asked, to a, on the host.
 func (s *solver) hostSync(a, b int, r *rounds) Relation {
 	ahead := r.both
-	if !ahead.fits() { // the clocks drift: one offset is as uncertain as they are apart
+	if !ahead.fits() { // the clocks drift: a single offset must cover all rounds
 		ahead = r.hull
 	}
 	to := minus(s.in[b].Clues.ToMonotonic, s.in[a].Clues.ToMonotonic)

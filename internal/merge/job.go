@@ -14,31 +14,31 @@ import (
 // Source is an input that can be read more than once.
 type Source struct {
 	Name, File string
-	Host       string // as given; "": what the input says
+	Host       string // as given by the user; "": as in the input
 	Open       func() (io.ReadCloser, error)
 }
 
-// Job is a request to merge.
+// Job is a merge: the request, and its results.
 type Job struct {
 	Sources []Source
 	Options
-	// Links are paths of arguments, "headers.x-request-id": events of several inputs with equal values belong together.
+	// Links are argument paths such as "headers.x-request-id": events of several inputs with equal values belong together.
 	Links []string
-	// LinkFlows is set if ids of flows mean the same in all inputs.
+	// LinkFlows is set if equal flow ids in several inputs mean the same flow.
 	LinkFlows bool
-	// Machines keeps the hosts apart as machines in the output.
+	// Machines makes each host a separate machine in the output.
 	Machines bool
-	// DryRun ends with ErrDryRun when the plan is made.
+	// DryRun stops with ErrDryRun once the plan is made.
 	DryRun bool
 
-	// Plan and Inputs are set when the plan is made.
+	// Plan and Inputs are set once the plan is made.
 	Plan   *Plan
 	Inputs []Input
-	// Problems are the data problems that the reader of each input found; nil: it was not read. Common has all of these, and the problems of
-	// events on the timeline; its parts are the inputs.
+	// Problems are the data problems that the reader of each input found; nil: it was not read. Common also has the problems
+	// of events on the timeline; its parts are the inputs.
 	Problems []*problem.Log
 	Common   *problem.Log
-	// Failed are the errors of inputs that were left out.
+	// Failed lists the inputs that were left out, with their errors.
 	Failed []InputError
 }
 
@@ -53,20 +53,20 @@ func (j *Job) ProblemsOf(i int) []problem.Total {
 	return all.Totals()
 }
 
-// InputError is why an input was left out.
+// InputError states why an input was left out.
 type InputError struct {
 	Input int
 	Err   error
 }
 
-// What connects inputs: prefixes of names of events, and an argument.
+// Event name prefixes and an argument that connect inputs.
 const (
 	markLink = "weft:link:"
 	markSync = "weft:sync:"
 	linkArg  = "weft.link"
 )
 
-// Args returns the names of the arguments that connect inputs.
+// Args returns the names of the arguments that may connect inputs.
 func (j *Job) Args() []string {
 	names := []string{"data", linkArg, "traceparent", "traceresponse"}
 	for _, key := range j.Links {
@@ -78,11 +78,11 @@ func (j *Job) Args() []string {
 	return names
 }
 
-// Watch returns the function that finds the keys of an event of one input by its name and arguments, whose texts are in view. It sets those
-// of seen, which are as Links, for which there is an event.
+// Watch returns a function that finds the keys in an event's name and arguments, whose texts are in view. It sets the
+// elements of seen, which is parallel to Links, for which some event has a value.
 func (j *Job) Watch(view *timeline.Timeline, seen []bool) func(ev *timeline.Event) []string {
 	w := watcher{Job: j, view: view, seen: seen}
-	known := -1 // the number of names of arguments at the last check
+	known := -1 // number of argument names at the last check
 	any := len(j.Links) > 0
 	return func(ev *timeline.Event) []string {
 		keys := nameKeys(ev.Name)
@@ -103,10 +103,10 @@ func (j *Job) Watch(view *timeline.Timeline, seen []bool) func(ev *timeline.Even
 type watcher struct {
 	*Job
 	view *timeline.Timeline
-	seen []bool // by Links: an event has one
+	seen []bool // by Links: some event has a value
 }
 
-// nameKeys returns the key that the name of an event is.
+// nameKeys returns the key that an event's name contains.
 func nameKeys(name []byte) []string {
 	if id, ok := bytes.CutPrefix(name, []byte(markLink)); ok && len(id) > 0 {
 		return []string{linkKey + string(id)}
@@ -117,7 +117,7 @@ func nameKeys(name []byte) []string {
 	return nil
 }
 
-// argsKeys appends the keys in arguments.
+// argsKeys appends the keys in an event's arguments.
 func (w *watcher) argsKeys(keys []string, args timeline.Args) []string {
 	for arg := range w.view.ArgList(args) {
 		keys = w.argKeys(keys, arg)
@@ -151,7 +151,7 @@ func (w *watcher) argKeys(keys []string, arg timeline.Arg) []string {
 	return keys
 }
 
-// valuesAt returns the texts and whole numbers at a path.
+// valuesAt returns the texts and integers at a path.
 func valuesAt(view *timeline.Timeline, a timeline.Arg, path string) (values []string) {
 	if rest, ok := strings.CutPrefix(path, string(a.Key)+"."); ok && a.Kind == timeline.ArgDict {
 		for m := range view.Members(a) {
@@ -173,5 +173,5 @@ func valuesAt(view *timeline.Timeline, a timeline.Arg, path string) (values []st
 	return values
 }
 
-// ErrDryRun ends a job that writes nothing.
+// ErrDryRun ends a dry run, which writes nothing.
 var ErrDryRun = errors.New("the offsets were found; nothing was written")

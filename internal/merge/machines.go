@@ -1,7 +1,7 @@
 package merge
 
-// machines numbers the hosts that are known to differ from the reference's. Inputs that may be on the host of the reference are on it; others share
-// a machine only with inputs that are known to be on the same host.
+// machines numbers the hosts that are known to differ from the reference's. Inputs that may be from the reference's host
+// count as being from it; others share a machine only with inputs known to be from the same host.
 func (s *solver) machines() {
 	find, members := s.hosts.find, map[int][]int{}
 	for i := range s.in {
@@ -26,7 +26,7 @@ func (s *solver) machines() {
 	}
 }
 
-// differ reports whether the inputs of two groups are known to be of different hosts.
+// differ reports whether the inputs of two groups are known to be from different hosts.
 func (s *solver) differ(x, y []int) bool {
 	for _, a := range x {
 		for _, b := range y {
@@ -38,7 +38,7 @@ func (s *solver) differ(x, y []int) bool {
 	return false
 }
 
-// machineName returns the name of the host of some inputs: its own, or the first input's.
+// machineName returns the host name of a group of inputs, or the first input's name if no host name is known.
 func (s *solver) machineName(group []int) string {
 	for _, i := range group {
 		if name := s.host(i); name != "" {

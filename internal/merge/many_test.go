@@ -8,12 +8,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A thousand inputs of ten hosts, whose clocks a relay service has compared one after the other: each is placed by that, hosts are
-// recognized, and relations grow in number with inputs, not with pairs.
+// A relay service has compared the clocks of ten hosts, one after another. A thousand inputs from these hosts are all placed
+// by that, the hosts are recognized, and the number of relations grows with inputs, not with pairs.
 func TestManyHosts(t *testing.T) {
 	const hosts, perHost = 10, 100
 	boot := func(host int) timeline.Nanos { return timeline.Nanos(1000+7*host) * second } // REALTIME − MONOTONIC
-	behind := func(host int) timeline.Nanos { return timeline.Nanos(host) * 3 * second }  // of the monotonic clock of host 0
+	behind := func(host int) timeline.Nanos { return timeline.Nanos(host) * 3 * second }  // lag against host 0's monotonic clock
 	for _, reference := range []int{0, 777} {
 		var in []merge.Input
 		for i := range hosts * perHost {
@@ -50,7 +50,7 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// Many inputs with links among them, whose hosts nothing names: inputs of one boot are of one host, whichever pairs have links.
+// Many linked inputs without host names: inputs from one boot are from one host, whichever pairs are linked.
 func TestManyLinkedInputs(t *testing.T) {
 	const n = 300
 	var in []merge.Input
@@ -75,7 +75,8 @@ func TestManyLinkedInputs(t *testing.T) {
 	}
 }
 
-// A sync that more inputs have than may have a link places them all, but for the one that has it twice: nothing says which is meant.
+// A sync shared by more inputs than may share a link places all of them, except the one that has it twice, because it is
+// unknown which is meant.
 func TestManySyncs(t *testing.T) {
 	for _, twice := range []int{-1, 0, 3} {
 		var in []merge.Input

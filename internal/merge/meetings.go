@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// meeting is a collective that inputs took part in, each once: none leaves it before the last one has entered. A process group may have
-// thousands of members, so nothing here compares all pairs of them.
+// meeting is a collective operation in which each input took part once: none leaves it before the last one has entered. A
+// process group may have thousands of members, so nothing here compares all pairs.
 type meeting []linked
 
-// meetingOf returns a meeting without inputs that took part more than once: which of their events belong together is not known.
+// meetingOf returns the meeting of some events. It omits inputs that took part more than once, because it cannot know which
+// of their events belong together.
 func meetingOf(members []linked) (m meeting) {
-	for i, l := range members { // of one input after the other
+	for i, l := range members { // sorted by input
 		if i > 0 && members[i-1].input == l.input || i+1 < len(members) && members[i+1].input == l.input {
 			continue
 		}
@@ -20,8 +21,8 @@ func meetingOf(members []linked) (m meeting) {
 	return m
 }
 
-// meet is rule R6 for collectives. Those that meet directly or over others are related to one of them, the hub: first by the meetings that both
-// attend, then over all of their meetings.
+// meet applies rule R6 to collectives. Inputs that meet directly or through others are related to one of them, the hub: first
+// by the meetings that both attend, then through all of their meetings.
 func (s *solver) meet(all map[pair]*bounds, meetings []meeting) {
 	hubs, attended := s.hubs(meetings)
 	for _, m := range meetings {
@@ -61,8 +62,8 @@ func (s *solver) meet(all map[pair]*bounds, meetings []meeting) {
 	}
 }
 
-// hubs returns the hub of each input, and how many meetings it attends: the reference for all who meet it, directly or over others, otherwise
-// the first of them.
+// hubs returns the hub of each input, and how many meetings the input attends. The hub is the reference for all inputs that
+// meet it, directly or through others, and otherwise the first input of their set.
 func (s *solver) hubs(meetings []meeting) (hubs groups, attended []int) {
 	sets, attended := newGroups(len(s.in)), make([]int, len(s.in))
 	for _, m := range meetings {
@@ -97,7 +98,7 @@ func (s *solver) meetHub(all map[pair]*bounds, m meeting, hub linked) {
 	}
 }
 
-// seenFrom returns an interval of offsets as it is from the one input of a pair, or from the other one.
+// seenFrom returns an interval of offsets from the point of view of the first or the second input of a pair.
 func (i interval) seenFrom(first bool) interval {
 	if first {
 		return i
@@ -105,12 +106,12 @@ func (i interval) seenFrom(first bool) interval {
 	return interval{-i.high, -i.low}
 }
 
-// maxApart is how many inputs are named with which one input cannot have met.
+// maxApart is the maximum number of inputs named as impossible to have met a given input.
 const maxApart = 8
 
-// tighten narrows offsets over all meetings: on the clock of the hub each has a moment when all were there, which is after every entry and before
-// every leaving. A meeting that has none is impossible, and narrows nothing: apart are the pairs of inputs of which the one leaves such a meeting
-// before the other one enters it.
+// tighten narrows offsets by all meetings: on the hub's clock, each meeting has a moment after every entry and before every
+// exit, when all were there. A meeting without one is impossible, and narrows nothing: apart holds the pairs of inputs in
+// which one left such a meeting before the other entered it.
 func tighten(at []interval, drifts []bool, meetings []meeting) (apart map[pair]bool, impossible []meeting) {
 	apart = map[pair]bool{}
 	named, skip := make([]int, len(at)), make([]bool, len(meetings))
@@ -139,7 +140,8 @@ func tighten(at []interval, drifts []bool, meetings []meeting) (apart map[pair]b
 	return apart, impossible
 }
 
-// moment returns when all were at a meeting, on the clock of the hub; the input that entered last, and the one that left first.
+// moment returns the time on the hub's clock when all were at a meeting, the input that entered last, and the one that left
+// first.
 func (m meeting) moment(at []interval, drifts []bool) (all interval, last, first int) {
 	all = everywhere
 	for _, l := range m {
@@ -157,7 +159,7 @@ func (m meeting) moment(at []interval, drifts []bool) (all interval, last, first
 	return all, last, first
 }
 
-// narrow narrows the offsets of those at a meeting by when all were there, and reports whether any has become narrower.
+// narrow narrows the offsets of a meeting's inputs by the time when all were there, and reports whether any changed.
 func (m meeting) narrow(at []interval, drifts []bool, all interval) (moved bool) {
 	for _, l := range m {
 		if drifts[l.input] {
@@ -176,8 +178,8 @@ func (m meeting) narrow(at []interval, drifts []bool, all interval) (moved bool)
 	return moved
 }
 
-// meetApart applies what all meetings show about two inputs that cannot have met: it contradicts where others place these, or shows
-// that their clocks drift.
+// meetApart adds the bounds from all meetings between two inputs that cannot have met: they contradict where others place
+// these inputs, or show that the clocks drift.
 func (s *solver) meetApart(of func(a, b int) *bounds, p pair, meetings []meeting) {
 	b := of(p.a, p.b)
 	for _, m := range meetings {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// attends is an input that enters collectives at some times, and leaves each 10 µs later.
+// attends returns an input that enters collectives at the given times, and leaves each 10 µs later.
 func attends(name string, at map[string]timeline.Nanos) merge.Input {
 	job := &merge.Job{Links: []string{"id"}}
 	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2, Job: job, Linked: make([]bool, 1)}, timeline.Options{Problems: new(problem.Log)})
@@ -30,14 +30,14 @@ func attends(name string, at map[string]timeline.Nanos) merge.Input {
 	return merge.Input{Name: name, Clues: c.Finish(nothing)}
 }
 
-// Two inputs meet the reference at one time, and each other at another one: no offsets suit that. The message has both sides, and only the
-// later of the two is left out. Relations of the others count as before.
+// Two inputs meet the reference at one time, but each other at another: no offsets fit that. The message contains both sides,
+// and only the later of the two is left out. Relations of the others still count.
 func TestImpossibleMeeting(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	in := []merge.Input{
 		attends("r", map[string]timeline.Nanos{"1": ms, "4": 2 * ms, "5": 3 * ms}),
 		attends("a", map[string]timeline.Nanos{"1": 51 * ms, "2": 54 * ms}),
-		attends("b", map[string]timeline.Nanos{"2": 94 * ms}), // over a
+		attends("b", map[string]timeline.Nanos{"2": 94 * ms}), // through a
 		attends("d", map[string]timeline.Nanos{"4": 2 * ms, "6": 5 * ms}),
 		attends("e", map[string]timeline.Nanos{"5": 3 * ms, "6": 8 * ms}),
 	}
@@ -67,7 +67,8 @@ func TestImpossibleMeeting(t *testing.T) {
 	}
 }
 
-// An input that only an impossible meeting leads to is still placed before the contradiction is found, which is what the message is about.
+// An input that is reached only through an impossible meeting is still placed before the contradiction is found, and the
+// message is about the contradiction.
 func TestBehindImpossibleMeeting(t *testing.T) {
 	_, err := merge.Solve([]merge.Input{
 		attends("r", map[string]timeline.Nanos{"1": 1e6, "2": 2e6}),
@@ -80,7 +81,7 @@ func TestBehindImpossibleMeeting(t *testing.T) {
 	}
 }
 
-// Two inputs whose meetings contradict each other, but never with the reference among them: their clocks drift.
+// Two inputs, neither of them the reference, whose meetings contradict each other: their clocks drift.
 func TestMeetingsDrift(t *testing.T) {
 	plan := solve(t, merge.Options{},
 		attends("r", map[string]timeline.Nanos{"1": 1e6, "2": 1e6}),

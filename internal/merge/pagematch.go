@@ -9,23 +9,23 @@ import (
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 )
 
-// Match is the position of the time origin of a page in a trace of Chrome, and its source.
+// Match is the position of a page's time origin in a Chrome trace, and how it was found.
 type Match struct {
 	Origin      Nanos
 	Uncertainty Nanos  // the largest error
 	PID, TID    int64  // of the thread in the trace
 	By          string // BySamples or ByNavigation
 
-	Profile  string // the id of the profile in the trace that has the same samples; "" if it was found otherwise
-	Same, Of int    // how many samples are the same, of the shorter list
-	Headed   bool   // the trace says when that profile began
+	Profile  string // the id of the trace's profile with the same samples; "" if found otherwise
+	Same, Of int    // how many samples are the same, and how many the shorter list has
+	Headed   bool   // the trace has that profile's start
 
-	URL string // of the page of a navigation
-	At  Nanos  // when that was, on the clock of the trace
-	Own bool   // it is of the page of a tab, and that has scripts of the profile in it
+	URL string // the address of a navigation's page
+	At  Nanos  // the time of the navigation on the trace's clock
+	Own bool   // the navigation is a tab's, to a page that contains scripts of the profile
 }
 
-// How a Match was found.
+// Values of Match.By.
 const (
 	BySamples    = "samples"    // the trace has the same samples
 	ByNavigation = "navigation" // the trace has the navigation to the page
@@ -34,7 +34,7 @@ const (
 // ErrNoCommonClock means that nothing in a trace places a self-profile.
 var ErrNoCommonClock = errors.New("no common clock")
 
-// ErrNoSamples and ErrOtherClock explain why profiles of the source SelfProfiling in a trace are useless.
+// ErrNoSamples and ErrOtherClock explain why SelfProfiling profiles in a trace are of no use.
 var (
 	ErrNoSamples  = errors.New("it names one, but has none of its samples: merge the recording itself, or what --profile all makes of it")
 	ErrOtherClock = errors.New("it has one, whose start is on another clock than the trace")
@@ -42,11 +42,11 @@ var (
 
 // ClockError is an ErrNoCommonClock with its reason.
 type ClockError struct {
-	Places []Match // that fit equally well; empty: none fits
+	Places []Match // equally good places; empty: none fits
 	Why    error   // ErrNoSamples, ErrOtherClock, or nil
 }
 
-// maxNamed is the number of places that an error names.
+// maxNamed is the maximum number of places named in an error.
 const maxNamed = 4
 
 func (e *ClockError) Error() string {
@@ -73,9 +73,9 @@ func (e *ClockError) Is(err error) bool { return err == ErrNoCommonClock }
 // Unwrap returns why no place fits.
 func (e *ClockError) Unwrap() error { return e.Why }
 
-// Places finds where the time origin of a page may be: where the trace has the same samples, otherwise at navigations. Those may be of other
-// documents than the page whose navigation comes first, because a profile has the scripts of all frames with its origin, but none of a
-// page without any in it. The error is a *ClockError.
+// Places finds where the time origin of a page may be: where the trace has the same samples, otherwise at navigations. These
+// may be to documents other than the page that was navigated to first, because a profile lists the scripts of all frames of
+// its origin, but nothing for a page without inline scripts. The error is a *ClockError.
 func (c *Traced) Places(page *jsprofile.Times) ([]Match, error) {
 	found := c.matchSamples(page)
 	if len(found) > 1 {
@@ -89,7 +89,7 @@ func (c *Traced) Places(page *jsprofile.Times) ([]Match, error) {
 	return found, nil
 }
 
-// ErrOtherSamples means that a trace has self-profiles of a thread, but not this one.
+// ErrOtherSamples means that a trace has self-profiles of the page's thread, but not this one.
 var ErrOtherSamples = errors.New("the trace has a self-profile of this page and time, with other samples: the two do not seem to be of one recording")
 
 // Len returns how many samples and navigations Places looks at.
@@ -101,7 +101,7 @@ func (c *Traced) Len() int {
 	return n
 }
 
-// missing explains profiles of the source SelfProfiling without samples.
+// missing explains why the trace's SelfProfiling profiles are of no use.
 func (c *Traced) missing() error {
 	for i := range c.profiles {
 		p := &c.profiles[i]
@@ -116,10 +116,10 @@ func (c *Traced) missing() error {
 	return nil
 }
 
-// traceStep is the step of the times in traces.
+// traceStep is the resolution of times in traces.
 const traceStep Nanos = 1_000
 
-// matchSamples compares the times of a profile with the profiles in the trace.
+// matchSamples finds where a profile's sample times match profiles in the trace.
 func (c *Traced) matchSamples(page *jsprofile.Times) (found []Match) {
 	m := matcher{times: page.Times, step: page.Step, budget: maxComparisons}
 	for i := range c.profiles {
@@ -138,13 +138,13 @@ func (c *Traced) matchSamples(page *jsprofile.Times) (found []Match) {
 }
 
 const (
-	// minMatched is the least number of equal samples that cannot be chance.
+	// minMatched is the smallest number of equal samples that cannot be chance.
 	minMatched = 16
-	// maxComparisons bounds the search, which is slow if all samples are equally far apart. Such samples prove nothing.
+	// maxComparisons bounds the search, which is slow if all samples are evenly spaced. Such samples prove nothing.
 	maxComparisons = 1 << 26
 )
 
-// matcher compares the times of a profile with other profiles.
+// matcher compares a profile's times with other profiles.
 type matcher struct {
 	times  []Nanos
 	step   Nanos
@@ -154,11 +154,11 @@ type matcher struct {
 // offsets is a range of distances between two clocks.
 type offsets struct {
 	low, high Nanos
-	same      int // how many times lie on others
+	same      int // how many times coincide with others
 }
 
-// offsets returns the distances at which all times lie on others, one by one, where the two lists overlap: a trace may have
-// begun later than the profile, or ended earlier. Of lists of one length that fit as they are, other fits do not count.
+// offsets returns the distances at which all times coincide with others where the two lists overlap: a trace may start later
+// than the profile, or end earlier. If two lists of equal length match from end to end, other matches do not count.
 func (m *matcher) offsets(others []Nanos) (found []offsets) {
 	if len(m.times) == len(others) && len(others) >= minMatched {
 		if o, ok := m.compare(m.times, others); ok {
@@ -179,7 +179,7 @@ func (m *matcher) offsets(others []Nanos) (found []offsets) {
 	return found
 }
 
-// compare reports whether two lists are the same at one distance, as far as both reach.
+// compare reports whether two lists, as far as both reach, differ by one constant distance.
 func (m *matcher) compare(times, others []Nanos) (o offsets, ok bool) {
 	n := min(len(times), len(others))
 	if n < minMatched {
@@ -201,8 +201,8 @@ func (m *matcher) compare(times, others []Nanos) (o offsets, ok bool) {
 	return o, true
 }
 
-// MatchSame finds the profile in the trace that has the samples of another recorder of the same engine, at these times: the distances
-// between them are equal. Of several the first one counts.
+// MatchSame finds the profile in the trace whose samples another recorder of the same engine took at these times: all are
+// equally far from the trace's. If several match, it returns the first.
 func (c *Traced) MatchSame(times []Nanos) (Match, bool) {
 	m := matcher{times: times, step: 0, budget: maxComparisons}
 	for i := range c.profiles {
@@ -221,7 +221,8 @@ func (c *Traced) MatchSame(times []Nanos) (Match, bool) {
 	return Match{}, false
 }
 
-// matchNavigation looks for navigations to pages that are among the scripts of the profile, and to others of the same thread and origin.
+// matchNavigation finds navigations to pages that are among the profile's scripts, and others on the same thread and to the
+// same origin.
 func (c *Traced) matchNavigation(page *jsprofile.Times) (found []Match) {
 	type owner struct {
 		pid, tid int64
@@ -255,7 +256,7 @@ func (c *Traced) matchNavigation(page *jsprofile.Times) (found []Match) {
 	return found
 }
 
-// spanAt returns when the samples of a page were, moved by an offset; false if there are none.
+// spanAt returns the time span of a page's samples, moved by an offset; false if there are none.
 func spanAt(t *jsprofile.Times, by Nanos) (span Range, ok bool) {
 	if len(t.Times) == 0 {
 		return span, false
@@ -263,8 +264,8 @@ func spanAt(t *jsprofile.Times, by Nanos) (span Range, ok bool) {
 	return Range{plus(t.Times[0], by), plus(t.Times[len(t.Times)-1], by)}, true
 }
 
-// HasOthers reports whether the trace has the samples of self-profiles of a thread, but not of a page with one possible place: it would
-// have these as well.
+// HasOthers reports whether the trace has other self-profile samples of the thread at a possible place of a page. A trace of
+// that recording would contain the page's samples too.
 func (c *Traced) HasOthers(page *jsprofile.Times, at *Match) bool {
 	span, ok := spanAt(page, at.Origin)
 	for i := range c.profiles {
@@ -281,7 +282,7 @@ func (c *Traced) HasOthers(page *jsprofile.Times, at *Match) bool {
 	return false
 }
 
-// between returns how many of some sorted times are in a range.
+// between counts the sorted times in a range.
 func between(times []Nanos, first, last Nanos) int {
 	from, _ := slices.BinarySearch(times, first)
 	to, _ := slices.BinarySearch(times, last+1)
@@ -293,7 +294,7 @@ func withoutFragment(url string) string {
 	return before
 }
 
-// originOf returns the scheme and host of an address.
+// originOf returns the scheme and authority of an address.
 func originOf(url string) string {
 	if at := strings.Index(url, "://"); at >= 0 {
 		if path := strings.IndexAny(url[at+3:], "/?#"); path >= 0 {

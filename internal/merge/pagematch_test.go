@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// chromeTrace returns a trace in which V8 took samples at the given times (ns), in two pieces, of the source that is named.
+// chromeTrace returns a trace in which V8 took samples at the given times (ns), in two pieces, with the given source.
 func chromeTrace(source string, times []Nanos) string {
 	delta := func(times []Nanos, before Nanos) string {
 		var list []string
@@ -34,7 +34,7 @@ func chromeTrace(source string, times []Nanos) string {
 		source, start/1000, start/1000+7, delta(times[:half], start), delta(times[half:], times[half-1]))
 }
 
-// page returns the times as a page sees them that began at the origin, in steps.
+// page returns the times as seen by a page that started at the origin, rounded to steps.
 func page(times []Nanos, origin, step Nanos) *jsprofile.Times {
 	p := &jsprofile.Times{Step: step}
 	for _, ts := range times {
@@ -43,15 +43,15 @@ func page(times []Nanos, origin, step Nanos) *jsprofile.Times {
 	return p
 }
 
-// The samples of a profile are found in the trace wherever the two overlap, whatever the step of the page's clock, and tell
-// the time origin to within a step.
+// The samples of a profile are found in the trace wherever the two overlap, whatever the step of the page's clock, and
+// determine the time origin to within a step.
 func TestMatchSamples(t *testing.T) {
 	const origin Nanos = 4_392_129_925_000
 	rng := rand.New(rand.NewPCG(1, 1))
 	var times []Nanos
 	at := origin + 603_000_000
 	for range 200 {
-		at += 10_050_000 + Nanos(rng.Int64N(100))*1000 // a browser is that regular
+		at += 10_050_000 + Nanos(rng.Int64N(100))*1000 // browsers are this regular
 		if rng.IntN(8) == 0 {
 			at += Nanos(rng.Int64N(9000)) * 1000
 		}
@@ -129,8 +129,8 @@ func tracedIn(tb testing.TB, trace string) *Traced {
 	return c.Finish(b.Clocks()).Traced
 }
 
-// Navigations may give the time origin if their page is among the scripts of the profile, or of the same thread and origin as one that is, and the
-// two recordings overlap. Own are those to the pages of tabs with scripts of the profile in them.
+// Navigations may give the time origin if the two recordings overlap, and if their page is among the profile's scripts or has
+// the same thread and origin as one that is. Own marks navigations of tabs to pages that contain scripts of the profile.
 func TestMatchNavigation(t *testing.T) {
 	navigate := func(url string, ts int, more string) string {
 		return fmt.Sprintf(`{"name":"navigationStart","ph":"R","pid":5,"tid":6,"ts":%d,"args":{"frame":"F","data":{"documentLoaderURL":"%s"%s}}}`, ts, url, more)
@@ -189,15 +189,15 @@ func TestMatchNavigation(t *testing.T) {
 	}
 }
 
-// tracedForms are the forms in which a trace may hold a self-made profile, which the sampler began 7 µs before the time of its head.
+// The forms in which a trace may contain a self-made profile, which the sampler started 7 µs before the time of its head.
 const (
-	asText    = "JSON text"  // as in Perfetto traces of Chrome
-	onThread  = "thread"     // as weft writes one that is not chosen
-	onSampled = "sampled"    // as weft writes one that is chosen
-	noSamples = "no samples" // as weft leaves one that is not chosen
+	asText    = "JSON text"  // as in Chrome's Perfetto traces
+	onThread  = "thread"     // as weft writes a profile that is not chosen
+	onSampled = "sampled"    // as weft writes the chosen profile
+	noSamples = "no samples" // as weft leaves a profile that is not chosen
 )
 
-// formOf returns a trace whose thread 6 of process 5 has a self-made profile with these samples, by each of the heads.
+// formOf returns a trace in which thread 6 of process 5 has a self-made profile with these samples for each of the heads.
 func formOf(form string, times []Nanos, clock Nanos, heads ...string) string {
 	start := times[0] - 234_000
 	events := []string{`{"ph":"M","name":"thread_name","pid":5,"tid":7,"args":{"name":"V8 profile 0x3"}}`}
@@ -225,9 +225,9 @@ func formOf(form string, times []Nanos, clock Nanos, heads ...string) string {
 	return fmt.Sprintf(`{"traceEvents":[%s],"stackFrames":{"1":{"name":"f"}},"samples":[%s]}`, strings.Join(events, ","), samples)
 }
 
-// A profile finds its place whether the trace is one of Chrome or one of weft. What weft writes does not tell whether times count from the head
-// of the profile, so the place may be wrong by the difference. Several profiles of a thread without pieces have its samples once: they are
-// not two places that fit equally well.
+// A profile is placed whether the trace is from Chrome or from weft. weft's traces do not tell whether times count from the
+// head of the profile, so the place may be wrong by the difference. Several profiles of a thread without pieces share its
+// samples: they are not several places that fit equally well.
 func TestTracedForms(t *testing.T) {
 	const origin Nanos = 4_392_129_925_000
 	var times []Nanos
@@ -238,7 +238,7 @@ func TestTracedForms(t *testing.T) {
 		form    string
 		heads   []string
 		clock   Nanos // clock of the trace, minus the clock of startTime
-		atMost  Nanos // from the origin; -1: there is no common clock
+		atMost  Nanos // maximum distance from the origin; -1: no common clock
 		missing string
 	}{
 		{asText, []string{"0x3"}, 0, 6_000, ""},

@@ -9,19 +9,19 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Page is the place of one profile of an input of JS self-profiles.
+// Page is the place of one profile in an input of JS self-profiles.
 type Page struct {
-	Match *Match // in the first trace that has it; nil: no trace tells where it belongs
+	Match *Match // in the first trace that places it; nil: none does
 	Err   error  // why Match is nil
-	Shift Nanos  // is added to its times, beside the offset of the input: each page counts from its own time origin
+	Shift Nanos  // added to its times together with the input's offset: each page counts from its own time origin
 
-	trace  int   // the input that Match is of
-	tied   bool  // Shift is known from traces that have several profiles of the file
-	within Nanos // how uncertain it is then
+	trace  int   // the input that Match refers to
+	tied   bool  // Shift is known from traces with several profiles of the file
+	within Nanos // the uncertainty of Shift if tied
 	alone  bool  // another page of the file is in another process with this pid
 }
 
-// Thread returns the thread of the page; nil if it is not known, or its pid belongs to another process of the file.
+// Thread returns the page's thread; nil if it is unknown, or if its pid belongs to another process in the file.
 func (p *Page) Thread() *Thread {
 	if p.Match == nil || p.alone {
 		return nil
@@ -29,12 +29,12 @@ func (p *Page) Thread() *Thread {
 	return &Thread{p.Match.PID, p.Match.TID}
 }
 
-// profileFile are the facts in traces about the profiles of an input of JS self-profiles.
+// profileFile holds what traces reveal about the profiles in an input of JS self-profiles.
 type profileFile struct {
 	pages []Page
-	first int                  // the page from whose time origin the offset of the input is
+	first int                  // the page whose time origin the input's offset refers to
 	found map[int][]tracedPage // by trace
-	with  [][]int              // by page: the traces that have it
+	with  [][]int              // by page: the traces that contain it
 }
 
 // tracedPage is a profile that was found in a trace.
@@ -43,9 +43,9 @@ type tracedPage struct {
 	match *Match
 }
 
-// selfProfiles is rule R1 for the profiles that pages make of themselves. They count from several time origins, so the offset of
-// the input is one page's, whatever the trace. A trace without this page gives the offset by another page if other traces tell how
-// far the two are apart.
+// selfProfiles applies rule R1 to the profiles that pages record of themselves. These count from several time origins, so the
+// input's offset refers to the same page in all traces. A trace without this page yields the offset through another page if
+// other traces reveal the distance between the two.
 func (s *solver) selfProfiles(b int) {
 	f := s.findPages(b)
 	if f == nil {
@@ -66,7 +66,7 @@ func (s *solver) selfProfiles(b int) {
 	}
 }
 
-// findPages finds the pages of an input in the traces; nil: none has any of them.
+// findPages finds the pages of an input in the traces; nil: no trace has any of them.
 func (s *solver) findPages(b int) *profileFile {
 	all := s.in[b].Clues.Pages
 	f := &profileFile{pages: make([]Page, len(all)), first: -1, found: map[int][]tracedPage{}, with: make([][]int, len(all))}
@@ -89,7 +89,7 @@ func (s *solver) findPages(b int) *profileFile {
 	return f
 }
 
-// findPage finds a page in a trace. The error explains why it cannot.
+// findPage finds a page in a trace. The error explains why it is not found.
 func (s *solver) findPage(f *profileFile, trace, i int, times *jsprofile.Times) error {
 	p := &f.pages[i]
 	m, err := s.match(trace, times)
@@ -110,13 +110,13 @@ func (s *solver) findPage(f *profileFile, trace, i int, times *jsprofile.Times) 
 	return nil
 }
 
-// maxMatched bounds the comparing of self-profiles with traces: their samples, scripts and navigations, one by one.
+// maxMatched bounds the work of comparing self-profiles with traces: the number of samples, scripts and navigations.
 const maxMatched = 1 << 28
 
-// errManyPages explains why a profile was not compared.
+// errManyPages means that a profile was not compared because of maxMatched.
 var errManyPages = errors.New("there are too many self-profiles to compare all of them with the traces")
 
-// match finds a self-profile in a trace.
+// match finds the place of a self-profile in a trace.
 func (s *solver) match(trace int, page *jsprofile.Times) (m Match, err error) {
 	c := s.in[trace].Clues
 	if s.matched += c.Traced.Len() + len(page.Times) + len(page.Resources); s.matched > maxMatched {
@@ -134,8 +134,8 @@ func (s *solver) match(trace int, page *jsprofile.Times) (m Match, err error) {
 	return places[0], nil
 }
 
-// navigated finds which of some navigations is that to the page of a self-profile: the one that is where the page's time origin is by the wall
-// clock, then the one by which the samples lie in calls of scripts, then the only one to the page of a tab that has scripts of the profile.
+// navigated finds the navigation to the page of a self-profile: the one at the page's time origin by the wall clock, then the
+// one that puts the samples into script calls, then the only one to a tab's page that contains scripts of the profile.
 func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []Match) ([]Match, error) {
 	if c.Wall != nil && page.Origin != nil {
 		places = chosen(places, func(m *Match) bool {
@@ -176,7 +176,7 @@ func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []Match) ([]M
 	return nil, &ClockError{Places: sure}
 }
 
-// chosen returns the only one of some places of which a condition holds; all of them if it holds of none or of several.
+// chosen returns the only place that meets a condition; all places if none or several meet it.
 func chosen(places []Match, holds func(m *Match) bool) []Match {
 	var found []Match
 	for i := range places {
@@ -190,8 +190,8 @@ func chosen(places []Match, holds func(m *Match) bool) []Match {
 	return places
 }
 
-// relate returns what a trace reveals about the offset of an input through one of its pages, which is tied to the first one, and
-// the pages that it ties to this one.
+// relate returns the relation of an input to a trace through one of the input's pages, which is tied to the first one, and
+// the further pages that the trace ties to it.
 func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
 	var m *Match
 	for _, t := range f.found[a] {
@@ -200,7 +200,7 @@ func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
 		}
 	}
 	page := &f.pages[by]
-	origin, within := minus(m.Origin, page.Shift), plus(m.Uncertainty, page.within) // of the first page
+	origin, within := minus(m.Origin, page.Shift), plus(m.Uncertainty, page.within) // time origin of the first page
 	r = Relation{A: a, B: b, Rule: SameSamples, Low: minus(origin, within), High: plus(origin, within), Evidence: evidenceOf(m)}
 	if len(f.pages) > 1 {
 		r.Evidence += fmt.Sprintf("; %d of %d profiles of the file found", len(f.found[a]), len(f.pages))
@@ -214,12 +214,12 @@ func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
 	return r, tied
 }
 
-// placePages places the pages of an input after all inputs are placed.
+// placePages places the pages of an input once all inputs are placed.
 func (s *solver) placePages(i int, f *profileFile) {
 	p := &s.plan.Inputs[i]
 	p.Pages, p.Thread = f.pages, f.pages[f.first].Thread()
-	given := i != s.plan.Reference && p.Rule == Given // which says where all of them go
-	traces := map[int64]int{}                         // traces of the processes, by pid
+	given := i != s.plan.Reference && p.Rule == Given // one offset for all pages
+	traces := map[int64]int{}                         // the trace of each process, by pid
 	s.pageProcess(i, &f.pages[f.first], traces)
 	for k := range f.pages {
 		page := &f.pages[k]
@@ -228,7 +228,7 @@ func (s *solver) placePages(i int, f *profileFile) {
 			continue
 		case given:
 			page.Shift = 0
-		case !page.tied: // the place of its trace is known otherwise
+		case !page.tied: // its trace was placed without this page
 			page.Shift = minus(plus(s.plan.Inputs[page.trace].Offset, page.Match.Origin), p.Offset)
 		}
 		s.pageProcess(i, page, traces)
@@ -250,7 +250,7 @@ func (s *solver) pageProcess(i int, page *Page, traces map[int64]int) {
 	s.shareProcess(i, page.trace, *thread)
 }
 
-// WithPages makes clues of the profiles of an input of JS self-profiles.
+// WithPages makes the clues of an input of JS self-profiles.
 func WithPages(pages []jsprofile.Times) *Clues {
 	c := &Clues{Pages: pages}
 	var span Range
@@ -259,8 +259,8 @@ func WithPages(pages []jsprofile.Times) *Clues {
 	return c.WithProcesses()
 }
 
-// pagesSpan returns from when to when the samples of profiles go, moved to their places as far as these are known. One without a time origin and
-// a place begins with the earliest of the others.
+// pagesSpan returns the time span of the profiles' samples, moved to their places where these are known. A profile without a
+// time origin and a place starts with the earliest of the others.
 func pagesSpan(all []jsprofile.Times, places []Page) (span Range, any bool) {
 	shifts, earliest, known := make([]Nanos, len(all)), Nanos(0), false
 	lost := make([]bool, len(all))

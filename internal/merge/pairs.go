@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// manyInputs is the number of inputs beyond which not all pairs are compared.
+// manyInputs is the largest number of inputs of which all pairs are compared.
 const manyInputs = 128
 
-// findPairs finds which inputs are compared: all pairs of few inputs. Of many, each with the reference and with the one before it, and with the
-// first input of its boot, of its host, and of those that know the wall clock: so what would tie two of them ties them over others.
+// findPairs chooses the pairs of inputs to compare. Few inputs are compared in all pairs. Of many, each is compared with the
+// reference, with the one before it, and with the first input of its boot, of its host, and among those that know the wall
+// clock. Inputs that would be related directly are then related through others.
 func (s *solver) findPairs() {
 	s.findBoots()
 	known := map[pair]bool{}
@@ -55,7 +56,7 @@ func (s *solver) findPairs() {
 	slices.SortFunc(s.pairs, compareLater)
 }
 
-// firstOf returns what is kept by a key, which is b if nothing is.
+// firstOf returns the value stored for a key; without one, it stores and returns b.
 func firstOf[K comparable](first map[K]int, key K, b int) int {
 	a, ok := first[key]
 	if !ok {
@@ -64,14 +65,14 @@ func firstOf[K comparable](first map[K]int, key K, b int) int {
 	return a
 }
 
-// boot are the inputs of a host between two starts of it, which are told by REALTIME − MONOTONIC.
+// boot holds the inputs from one boot of a host. REALTIME − MONOTONIC identifies it.
 type boot struct {
 	from, to Nanos
 	first    int
 	inputs   []int
 }
 
-// findBoots finds of which boot each input is; -1: that is not known.
+// findBoots finds the boot of each input; -1: unknown.
 func (s *solver) findBoots() {
 	type print struct {
 		at    Nanos
@@ -100,7 +101,7 @@ func (s *solver) findBoots() {
 	}
 }
 
-// bootAt returns the boot with a difference of clocks, by its index; -1 if there is none.
+// bootAt returns the index of the boot with a given REALTIME − MONOTONIC; -1 if there is none.
 func (s *solver) bootAt(print Nanos) int {
 	after, _ := slices.BinarySearchFunc(s.boots, print, func(b boot, at Nanos) int { return cmp.Compare(b.from, at) })
 	best, off := -1, sameBoot+1

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// class is the priority of relations when inputs are placed: the user's statements, exact relations, causality, wall clocks, assumptions.
+// class returns the priority of a rule when inputs are placed: the user's statements, exact relations, causality, wall
+// clocks, assumptions.
 func (r Rule) class() int {
 	switch {
 	case r == Given:
@@ -20,15 +21,15 @@ func (r Rule) class() int {
 	return 4
 }
 
-// edge is the best relation of a pair.
+// edge is the best relation between a pair of inputs.
 type edge struct {
 	Relation
-	over   Nanos // by how much a wall clock is wrong that causality contradicts
-	coarse bool  // the times of an input have whole milliseconds, and causality does not contradict its wall clock
+	over   Nanos // how wrong a wall clock is that causality contradicts
+	coarse bool  // an input's times are whole milliseconds, and causality does not contradict its wall clock
 }
 
-// class is the class of the rule. Causality with coarse times is no better than the wall clock. A wall clock that is wrong by an
-// unknown amount is worse than one that nothing contradicts.
+// class returns the class of the rule, lowered in two cases. Causality with coarse times is no better than the wall clock. A
+// wall clock that is wrong by an unknown amount is worse than one that nothing contradicts.
 func (e *edge) class() int {
 	switch {
 	case e.over > 0 && e.AtLeast:
@@ -39,7 +40,7 @@ func (e *edge) class() int {
 	return e.Rule.class()
 }
 
-// known are the relations of a pair from which its edge is made; nil: there is none.
+// known holds the relations of a pair from which its edge is made; nil: none.
 type known struct{ best, causal, wall *Relation }
 
 // take adds a relation.
@@ -54,12 +55,12 @@ func (k *known) take(r *Relation) {
 	}
 }
 
-// better reports whether of two relations neither of which is by causality or wall clocks the first is to be used.
+// better reports whether the first of two relations outranks the second. It does not compare causality and wall clocks.
 func better(r, than *Relation) bool {
 	return cmp.Or(cmp.Compare(r.Rule.class(), than.Rule.class()), cmp.Compare(r.width(), than.width()), cmp.Compare(r.Rule, than.Rule)) < 0
 }
 
-// edge returns the best relation. A bound on one side does not give an offset.
+// edge returns the best relation. A bound on one side only does not determine an offset.
 func (k *known) edge() (e edge, ok bool) {
 	switch {
 	case k.best != nil:
@@ -72,15 +73,15 @@ func (k *known) edge() (e edge, ok bool) {
 	return edge{Relation: *k.causal}, k.causal.bounded()
 }
 
-// narrowed combines causality and wall clocks of a pair. Where they contradict each other, causality counts; if it bounds
-// one side only, the wall clock is assumed to be wrong by as little as possible. Contradictory causality follows the majority of
+// narrowed combines a pair's causality and wall clocks. Where they contradict each other, causality counts; if it bounds only
+// one side, the wall clock is assumed to be wrong by as little as possible. Contradictory causality follows the majority of
 // its bounds.
 func narrowed(causal, wall *Relation) edge {
 	best := interval{causal.Low, causal.High}
 	if d := causal.dispute; d != nil {
 		best = d.best
 	}
-	off := max(minus(wall.Low, best.high), minus(best.low, wall.High)) // positive: the wall clock is wrong
+	off := max(minus(wall.Low, best.high), minus(best.low, wall.High)) // if positive, the wall clock is wrong
 	low, high := max(causal.Low, wall.Low), min(causal.High, wall.High)
 	if off <= 0 && (causal.dispute == nil || causal.dispute.outliers()) {
 		e := edge{Relation: *wall}
@@ -133,18 +134,18 @@ func (s *solver) edges() []edge {
 	return list
 }
 
-// node is the state of an input while inputs are placed.
+// node is the state of an input during placement.
 type node struct {
 	reached, done bool
-	low, high     Nanos // of the offset to the reference
+	low, high     Nanos // bounds of the offset to the reference
 	atLeast       bool
-	coarse        bool // on its path is an input whose times have whole milliseconds
+	coarse        bool // an input on its path has times in whole milliseconds
 	hops          int
-	last          edge // on its path, from the input before it
+	last          edge // the last edge of its path, from before
 	before        int
 }
 
-// compare orders the paths to inputs without a place.
+// compare orders the best paths to inputs without a place, best first.
 func (n *node) compare(m *node) int {
 	return cmp.Or(
 		cmp.Compare(n.last.class(), m.last.class()), compareBools(n.coarse, m.coarse), compareBools(n.atLeast, m.atLeast),
@@ -163,7 +164,7 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// places places the inputs that relations reach from the reference. An input of which an offset is given has that one.
+// places places the inputs that relations reach from the reference. A given offset outranks other relations.
 func (s *solver) places() {
 	s.nodes = make([]node, len(s.in))
 	s.graph = make([][]edge, len(s.in))
@@ -185,9 +186,9 @@ func (s *solver) connect(e edge) {
 	s.graph[e.B] = append(s.graph[e.B], back)
 }
 
-// search places what can be reached, always next the input to which the best relation leads; of relations of one class that with the least
-// sum of widths on the way. So what a better rule ties is placed as a whole: no way by wall clocks comes between two inputs of
-// which causality says more.
+// search places all reachable inputs. Next is always the input to which the best relation leads; within a class, the one with
+// the smallest total width along its path. Inputs related by a better rule are therefore placed as a whole: no path by wall
+// clocks comes between two inputs that causality relates.
 func (s *solver) search() {
 	for {
 		at := -1
@@ -204,7 +205,7 @@ func (s *solver) search() {
 	}
 }
 
-// place fixes the path to an input, from which others may be reached.
+// place fixes the path to an input and offers paths to its neighbours.
 func (s *solver) place(at int) {
 	n := &s.nodes[at]
 	n.done = true
@@ -214,7 +215,7 @@ func (s *solver) place(at int) {
 	}
 }
 
-// offer is a path to an input from a placed one.
+// offer extends the path of a placed input by an edge, and keeps the result if it is the best so far.
 func (s *solver) offer(at int, e edge) {
 	n, to := &s.nodes[at], &s.nodes[e.B]
 	way := node{
@@ -226,7 +227,7 @@ func (s *solver) offer(at int, e edge) {
 	}
 }
 
-// assume uses rule R7 for inputs that nothing else reaches.
+// assume applies rule R7 to inputs that no other rule reaches.
 func (s *solver) assume() {
 	if s.opts.Strict {
 		return
@@ -237,7 +238,7 @@ func (s *solver) assume() {
 			left = append(left, b)
 		}
 	}
-	for k := 0; k < len(s.placed) && len(left) > 0; k++ { // which grows
+	for k := 0; k < len(s.placed) && len(left) > 0; k++ { // s.placed grows meanwhile
 		rest := left[:0]
 		for _, b := range left {
 			if s.nodes[b].done {
@@ -257,7 +258,7 @@ func (s *solver) assume() {
 	}
 }
 
-// plus adds times. What cannot be represented becomes the longest time that can.
+// plus adds times, saturating at the longest representable time.
 func plus(a, b Nanos) Nanos {
 	switch sum := a + b; {
 	case a > 0 && b > 0 && sum < 0:
@@ -269,5 +270,5 @@ func plus(a, b Nanos) Nanos {
 	}
 }
 
-// minus is plus with the second time reversed.
+// minus subtracts times, saturating like plus.
 func minus(a, b Nanos) Nanos { return plus(a, -max(b, -maxNanos)) }

@@ -11,12 +11,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// at adds a slice of one second at a time.
+// at returns a function that adds a slice of one second at the given time.
 func at(ts timeline.Nanos) func(b *timeline.Builder) {
 	return func(b *timeline.Builder) { slice(b, 1, "work", ts, second) }
 }
 
-// calls adds what a client sends and gets back; serves what a server whose clock is ahead does in between.
+// calls adds a client's request and its answer; serves adds the work in between of a server whose clock is ahead.
 func calls(b *timeline.Builder) {
 	link(b, "w3c:1", timeline.LinkSend, 10*second, 0)
 	link(b, "w3c:1", timeline.LinkReceive, 10*second+1000, 0)
@@ -26,7 +26,7 @@ func serves(ahead timeline.Nanos) func(b *timeline.Builder) {
 	return func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkServe, 10*second+400+ahead, 200) }
 }
 
-// named is an input of a host.
+// named returns an input with a host name.
 func named(in merge.Input, host string) merge.Input {
 	in.Host = host
 	return in
@@ -42,7 +42,7 @@ func refusal[E error](t *testing.T, opts merge.Options, in ...merge.Input) (err 
 	return err
 }
 
-// A given offset counts before what is more exact over other inputs, and what is tied to nothing else follows it.
+// A given offset takes precedence over a more exact path through other inputs, and inputs related to nothing else follow it.
 func TestGivenCountsFirst(t *testing.T) {
 	in := []merge.Input{input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second), at(second)), input(t, "c", anchored(1000*second), at(second))}
 	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: second, Within: 10_000_000}}}, in...)
@@ -54,7 +54,7 @@ func TestGivenCountsFirst(t *testing.T) {
 	}
 }
 
-// Where other evidence contradicts a given offset, the report says what that is: the best of it, once for each offset.
+// If other evidence contradicts a given offset, the report contains the best of it, once for each offset.
 func TestGivenAgainstEvidence(t *testing.T) {
 	in := []merge.Input{input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second+300), at(second)), input(t, "c", wall, at(second))}
 	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: second, Within: 10_000_000}, {Input: 2, Offset: -999 * second}}}, in...)
@@ -65,7 +65,7 @@ func TestGivenAgainstEvidence(t *testing.T) {
 	if !slices.Equal(plan.Notes, want) {
 		t.Errorf("%q", plan.Notes)
 	}
-	for _, offset := range []timeline.Nanos{0, 5} { // what agrees says nothing
+	for _, offset := range []timeline.Nanos{0, 5} { // no note if they agree
 		plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: offset, Within: 5}}}, in[:2]...)
 		if len(plan.Notes) != 0 {
 			t.Errorf("%d: %q", offset, plan.Notes)
@@ -77,7 +77,7 @@ func TestGivenAgainstEvidence(t *testing.T) {
 	}
 }
 
-// Wall clocks of other inputs do not come between two that causality ties, whichever input is the reference.
+// Wall clocks of other inputs do not come between two inputs that causality relates, whichever input is the reference.
 func TestCausalityBeforeWallClocksOfOthers(t *testing.T) {
 	const ahead = 50_000_000
 	client, server, other := input(t, "client", wall, calls), input(t, "server", wall, serves(ahead)), input(t, "other", wall, at(10*second))
@@ -96,7 +96,7 @@ func TestCausalityBeforeWallClocksOfOthers(t *testing.T) {
 	}
 }
 
-// A wall clock that contradicts a better rule is wrong, not a reason to refuse.
+// A wall clock that contradicts a better rule is reported as wrong instead of refused.
 func TestClockSyncOverWallClock(t *testing.T) {
 	plan := solve(t, merge.Options{}, input(t, "one", wall, func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", 5*second, 0) }),
 		input(t, "two", wall, func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", 8*second, 0) }))
@@ -131,7 +131,7 @@ func TestOneSidedCausality(t *testing.T) {
 	}
 }
 
-// Three services pass messages on, with clocks that are wrong: what one message leaves open another one may bound.
+// Three services with wrong clocks pass messages on: one message may bound what another leaves open.
 func TestOneSidedCausalityOfThree(t *testing.T) {
 	const ms = 1_000_000
 	send := func(b *timeline.Builder, key string, ts timeline.Nanos) { link(b, key, timeline.LinkSend, ts, 0) }
@@ -151,7 +151,7 @@ func TestOneSidedCausalityOfThree(t *testing.T) {
 	}
 }
 
-// What is tied to an input moves with it; bounds that nothing suits move nothing, and are refused.
+// Inputs tied to another move with it; bounds that no offsets satisfy move nothing, and are refused.
 func TestSettleTogether(t *testing.T) {
 	const ms = 1_000_000
 	one := func(key string, role timeline.LinkRole, ts timeline.Nanos) func(b *timeline.Builder) {
@@ -178,7 +178,8 @@ func TestSettleTogether(t *testing.T) {
 	refusal[*merge.ContradictionError](t, merge.Options{}, first, circle, b)
 }
 
-// Offsets by wall clocks are exact only where it is known that these are of one host; others are not certain enough for any limit.
+// Offsets by wall clocks are exact only if the inputs are known to be from one host; otherwise they are too uncertain for any
+// limit.
 func TestUnknownHosts(t *testing.T) {
 	one, two := input(t, "one", wall, at(second)), input(t, "two", wall, at(second))
 	if p := solve(t, merge.Options{}, one, two).Inputs[1]; !p.AtLeast {
@@ -196,7 +197,7 @@ func TestUnknownHosts(t *testing.T) {
 	if p := solve(t, merge.Options{}, named(one, "h"), two).Inputs[1]; !p.AtLeast {
 		t.Errorf("one host of two is known: %+v", p)
 	}
-	// A third input of the host of the first does not make the second certain.
+	// A third input from the first one's host does not make the second certain.
 	third := input(t, "three", wall, at(second))
 	plan := solve(t, merge.Options{}, named(one, "h"), two, named(third, "h"))
 	if !plan.Inputs[1].AtLeast || plan.Inputs[2].AtLeast {
@@ -204,7 +205,7 @@ func TestUnknownHosts(t *testing.T) {
 	}
 }
 
-// Inputs that the user puts on one host share its monotonic clock, unless it was started in between.
+// Inputs that the user puts on one host share its monotonic clock, unless the host was rebooted in between.
 func TestOneHostSharesClocks(t *testing.T) {
 	one, two := input(t, "one", monotonic, at(second)), input(t, "two", monotonic, at(9*second))
 	for name, plan := range map[string]*merge.Plan{
@@ -224,7 +225,7 @@ func TestOneHostSharesClocks(t *testing.T) {
 	}
 }
 
-// Two hosts never become one over an input that both are tied to.
+// Two hosts never become one through an input that both are related to.
 func TestHostsContradict(t *testing.T) {
 	a, b, c := input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second), at(second)), input(t, "c", anchored(1000*second), at(second))
 	err := refusal[*merge.HostsError](t, merge.Options{}, a, named(b, "H1"), named(c, "H2"))
@@ -243,7 +244,7 @@ func TestHostsContradict(t *testing.T) {
 	}
 }
 
-// Many inputs that only rule R7 places, or that have no place, take a time that grows with the pairs, not faster.
+// With many inputs that only rule R7 places, or that have no place, the time grows with the number of pairs, not faster.
 func TestManyInputs(t *testing.T) {
 	const n = 3000
 	in := make([]merge.Input, n)
@@ -266,7 +267,7 @@ func TestManyInputs(t *testing.T) {
 	}
 }
 
-// Inputs that contradict the reference are left out together; one that is right stays.
+// Inputs that contradict the reference are left out together; the one that agrees stays.
 func TestManyContradictions(t *testing.T) {
 	const n = 1500
 	var in []merge.Input
@@ -302,7 +303,7 @@ func finish(clocks timeline.Clocks) *merge.Clues {
 	return c.Finish(clocks)
 }
 
-// Times that cannot be represented are refused, before and after all inputs are put on wall time.
+// Times that cannot be represented are rejected, before and after all inputs are put on wall time.
 func TestOutOfRange(t *testing.T) {
 	late := input(t, "late", nothing, at(5_000_000_000*second))
 	given := merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: 4_320_000_000 * second}}}
@@ -320,7 +321,7 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
-// An input may begin at 0, or before the reference: the snapshot of the output is of the first event.
+// An input may start at 0, or before the reference: the output's clock snapshot is at the first event.
 func TestSnapshotAtZero(t *testing.T) {
 	plan := solve(t, merge.Options{}, input(t, "one", anchored(1000*second), at(0)), input(t, "two", anchored(1000*second), at(second)))
 	if got := plan.Clocks.Readings[0].Time; got != 0 {
@@ -328,7 +329,7 @@ func TestSnapshotAtZero(t *testing.T) {
 	}
 }
 
-// A check that bounds one side has no residual.
+// A check of a relation that bounds only one side has no residual.
 func TestOneSidedCheck(t *testing.T) {
 	plan := solve(t, merge.Options{}, input(t, "one", wall, func(b *timeline.Builder) {
 		slice(b, 1, "weft:sync:a", 5*second, 0)
@@ -342,7 +343,8 @@ func TestOneSidedCheck(t *testing.T) {
 	}
 }
 
-// Of two inputs with the same events, equal pids are one process, but for those with other events: containers repeat pids.
+// In two inputs with the same events, equal pids are one process, except for processes with other events: containers reuse
+// pids.
 func TestOtherProcessOfSamePid(t *testing.T) {
 	events := func(name string) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -366,14 +368,14 @@ func TestOtherProcessOfSamePid(t *testing.T) {
 			t.Errorf("pid %s by %q, want %q", p.PID, p.By, want)
 		}
 	}
-	// What is told apart from the first input is one in the two others.
+	// A process that differs from the first input's is the same in the other two.
 	three := solve(t, merge.Options{}, input(t, "one", nothing, events("init")), input(t, "two", nothing, events("web")), input(t, "three", nothing, events("web")))
 	if one := (timeline.ProcessKey{Num: 1}); three.Shares(0, 2, one) || !three.Shares(1, 2, one) {
 		t.Error("the process of two and three")
 	}
 }
 
-// Too few samples are called that, not samples of another recording.
+// The error for too few samples does not claim that they are from another recording.
 func TestTooFewSamples(t *testing.T) {
 	trace := input(t, "trace", monotonic, at(second))
 	trace.Clues.Invocations = map[merge.Thread][]merge.Range{{PID: 1, TID: 1}: {{From: second, To: 2 * second}}}

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// findProcesses finds which processes of the inputs are one, and of which threads profiles are.
+// findProcesses finds which processes of different inputs are the same, and which threads the profiles belong to.
 func (s *solver) findProcesses() {
 	s.sameInputs()
 	s.askWhetherTwice()
@@ -22,7 +22,7 @@ func (s *solver) findProcesses() {
 	s.shareIDs()
 }
 
-// sameSpaces finds inputs whose equal pids are one process by the user's word.
+// sameSpaces groups inputs in which, as the user states, equal pids are the same process.
 func (s *solver) sameSpaces() {
 	s.plan.spaces = newGroups(len(s.in))
 	for _, same := range s.opts.Same {
@@ -44,8 +44,8 @@ func (s *solver) sameSpaces() {
 	}
 }
 
-// sameInputs finds inputs with the same events, once they are aligned (R2): their equal pids are one process, but for those with other
-// events.
+// sameInputs finds inputs that have the same events once aligned (R2): their equal pids are the same process, except for
+// processes with other events.
 func (s *solver) sameInputs() {
 	s.said = slices.Clone(s.plan.spaces)
 	for _, p := range s.pairs {
@@ -54,7 +54,7 @@ func (s *solver) sameInputs() {
 		}
 		offset := s.plan.Inputs[p.b].Offset - s.plan.Inputs[p.a].Offset
 		if s.same[p] {
-			offset = 0 // at which that was found, whatever the user states about the clocks
+			offset = 0 // R2 matched at this offset, whatever the user states about the clocks
 		}
 		if s.same[p] || offset != 0 && s.sameShifted(p, offset) {
 			s.plan.spaces.join(p.a, p.b)
@@ -76,13 +76,13 @@ func (s *solver) sameShifted(p pair, offset Nanos) bool {
 	return found.holds()
 }
 
-// member is a process of the inputs of a number space.
+// member identifies a process within a space of pids that several inputs may share.
 type member struct {
 	space   int
 	process timeline.ProcessKey
 }
 
-// member returns a process of an input.
+// member returns the member for a process of an input.
 func (p *Plan) member(input int, id timeline.ProcessKey) member {
 	if p.alone[member{input, id}] {
 		return member{-1 - input, id}
@@ -90,8 +90,8 @@ func (p *Plan) member(input int, id timeline.ProcessKey) member {
 	return member{p.spaces.find(input), id}
 }
 
-// tellApart records the processes that two inputs do not share although their events are the same. Processes that both distinguish from an earlier
-// input may be one.
+// tellApart records the processes that two inputs do not share although the inputs have the same events. Processes in a and b
+// that both differ from an earlier input's may be the same.
 func (p *Plan) tellApart(a, b int, others map[timeline.ProcessKey]bool) {
 	for id, other := range others {
 		x, y := member{a, id}, member{b, id}
@@ -106,13 +106,15 @@ func (p *Plan) tellApart(a, b int, others map[timeline.ProcessKey]bool) {
 	}
 }
 
-// twice is the share of common events, in percent, above which two inputs may be one recording, and maxAsked for how many pairs that is asked.
+// twice is the percentage of common events above which two inputs may be one recording; maxAsked bounds the pairs asked
+// about.
 const (
 	twice    = 90
 	maxAsked = 3
 )
 
-// askWhetherTwice asks whether inputs with nearly all events in common are one recording. Two recorders of one run have as many.
+// askWhetherTwice adds notes that ask whether inputs with nearly all events in common are one recording. Two recorders of one
+// run can have as many in common.
 func (s *solver) askWhetherTwice() {
 	asked := 0
 	for _, p := range s.pairs {
@@ -128,15 +130,15 @@ func (s *solver) askWhetherTwice() {
 	}
 }
 
-// oneProcess is which processes are one, and why.
+// oneProcess records which processes are the same, and why.
 type oneProcess struct {
-	alone   map[member]bool // processes, by their input instead of its space, that are not in the space
-	numbers map[member]int  // of those that are known to be one with others
-	sets    groups          // by these numbers
+	alone   map[member]bool // processes, keyed by input instead of space, that do not belong to the space
+	numbers map[member]int  // numbers of the processes known to be the same as others
+	sets    groups          // of these numbers
 	by      []Rule
 }
 
-// number returns the index of a process.
+// number returns the number of a process, and assigns one if needed.
 func (o *oneProcess) number(m member) int {
 	n, ok := o.numbers[m]
 	if !ok {
@@ -149,7 +151,7 @@ func (o *oneProcess) number(m member) int {
 	return n
 }
 
-// join makes one process of two.
+// join records that two processes are the same.
 func (o *oneProcess) join(x, y member, by Rule) {
 	if x == y {
 		return
@@ -163,7 +165,7 @@ func (o *oneProcess) join(x, y member, by Rule) {
 	o.sets.join(a, b)
 }
 
-// set returns the number of what a process is one with; not ok: it is a process of its own.
+// set returns the number of the set of equal processes that a process is in; not ok: it is in none.
 func (o *oneProcess) set(m member) (set int, ok bool) {
 	n, ok := o.numbers[m]
 	if !ok {
@@ -172,7 +174,7 @@ func (o *oneProcess) set(m member) (set int, ok bool) {
 	return o.sets.find(n), true
 }
 
-// placeProfile finds the threads that profiles are of.
+// placeProfile finds the thread of a profile, or the places of its pages.
 func (s *solver) placeProfile(i int, p *Clues) {
 	if f := s.files[i]; f != nil {
 		s.placePages(i, f)
@@ -201,14 +203,14 @@ func (s *solver) tie(i int, t tie) {
 	s.shareProcess(i, t.input, t.thread)
 }
 
-// shareProcess records that a process of a profile is the process of a thread of an earlier input.
+// shareProcess records that a profile's process is the process of a thread in another input.
 func (s *solver) shareProcess(i, of int, thread Thread) {
 	process := timeline.ProcessKey{Num: thread.PID}
 	s.in[i].Clues.processes[process] = true
 	s.plan.join(s.plan.member(of, process), s.plan.member(i, process), SameSamples)
 }
 
-// Shares reports whether an earlier and a later input share the process with an id.
+// Shares reports whether two inputs share the process with a given id.
 func (p *Plan) Shares(earlier, later int, id timeline.ProcessKey) bool {
 	x, y := p.member(earlier, id), p.member(later, id)
 	if x == y {
@@ -219,12 +221,12 @@ func (p *Plan) Shares(earlier, later int, id timeline.ProcessKey) bool {
 	return ok && ok2 && a == b
 }
 
-// Detail returns how many slices and instants an input has of a thread.
+// Detail returns how many slices and instants an input has for a thread.
 func (p *Plan) Detail(input int, process timeline.ProcessKey, thread timeline.ThreadKey) uint64 {
 	return p.threads[input][threadKey{process, thread}]
 }
 
-// listProcesses lists the pids that several inputs have.
+// listProcesses lists the pids that occur in several inputs.
 func (s *solver) listProcesses() {
 	of := map[timeline.ProcessKey][]int{}
 	for i := range s.in {
@@ -245,8 +247,8 @@ func (s *solver) listProcesses() {
 	})
 }
 
-// shareIDs finds inputs in which ids that belong to no process, such as windows and requests, mean the same: inputs with a process
-// in common, and inputs that --same joins.
+// shareIDs groups inputs in which equal ids outside processes, such as ids of windows and requests, mean the same: inputs
+// with a process in common, and inputs joined by --same.
 func (s *solver) shareIDs() {
 	s.plan.ids = newGroups(len(s.in))
 	for _, same := range s.opts.Same {
@@ -254,7 +256,7 @@ func (s *solver) shareIDs() {
 			s.plan.ids.join(same[0], i)
 		}
 	}
-	type shared struct { // a process, by what it is one with or by itself
+	type shared struct { // a process, identified by its set or, without one, by itself
 		set int
 		member
 	}
@@ -275,7 +277,7 @@ func (s *solver) shareIDs() {
 	}
 }
 
-// IDSpace returns the first of the inputs that have their ids in common with one.
+// IDSpace returns the first of the inputs that share their ids with input i.
 func (p *Plan) IDSpace(i int) int { return p.ids.find(i) }
 
 // sharedBy explains why at least two of some inputs share a process; "" if none do.

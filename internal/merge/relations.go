@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Rule is the source of a relation, see docs/merge.md. Lower ones outrank others, as far as they are exact.
+// Rule is the source of a relation, see docs/merge.md. Among exact rules, lower ones outrank higher ones.
 type Rule uint8
 
 // The rules.
@@ -41,16 +41,16 @@ type Relation struct {
 	Evidence  string
 	AtLeast   bool // the clocks themselves may be wrong by more
 
-	dispute *dispute // of causality whose bounds contradict each other; Low and High cover all of them
+	dispute *dispute // set if causal bounds contradict each other; Low and High then cover all of them
 }
 
 // maxNanos is the longest time: 292 years.
 const maxNanos = Nanos(math.MaxInt64)
 
-// unbounded is the bound of an interval that has none.
+// unbounded is the end of an interval that is unbounded on that side.
 const unbounded = maxNanos
 
-// width is how uncertain a relation is.
+// width returns the width of the interval, which is twice its uncertainty.
 func (r *Relation) width() Nanos { return minus(r.High, r.Low) }
 
 // bounded reports whether a relation bounds an offset on both sides.
@@ -70,7 +70,7 @@ func (r *Relation) why() string {
 	return r.Rule.String() + " (" + r.Evidence + ")"
 }
 
-// reversed returns the relation from the other side.
+// reversed returns the relation with A and B swapped.
 func (r Relation) reversed() Relation {
 	r.A, r.B, r.Low, r.High = r.B, r.A, -r.High, -r.Low
 	if r.dispute != nil {
@@ -115,7 +115,7 @@ func (s *solver) given() {
 	}
 }
 
-// events is rule R2: two recorders saw the same events.
+// events applies rule R2: two recorders saw the same events.
 func (s *solver) events(a, b int) {
 	x, y := s.in[a].Clues, s.in[b].Clues
 	if s.apart(a, b) || !s.spend(len(x.events.list)+len(y.events.list)) {
@@ -127,10 +127,10 @@ func (s *solver) events(a, b int) {
 	}
 }
 
-// maxCompared bounds the comparing of kinds of events.
+// maxCompared bounds how many kinds of events are compared.
 const maxCompared = 1 << 27
 
-// spend reports whether the budget allows more comparisons, and uses it.
+// spend reports whether the budget allows n more comparisons, and deducts them.
 func (s *solver) spend(n int) bool {
 	if s.compared+n > maxCompared {
 		return false
@@ -145,7 +145,7 @@ const (
 	goodAnchor Nanos = 2_000_000 // width of ± 1 ms
 )
 
-// fingerprint returns REALTIME − MONOTONIC of the host of an input, which tells its boot from others.
+// fingerprint returns REALTIME − MONOTONIC on the host of an input, which distinguishes its boot from others.
 func (c *Clues) fingerprint() (Nanos, bool) {
 	linux := c.Domain == "" || c.Domain == "LINUX_CLOCK_MONOTONIC"
 	if c.Wall == nil || !c.Monotonic || c.Wall.High-c.Wall.Low > goodAnchor || !linux {
@@ -154,7 +154,7 @@ func (c *Clues) fingerprint() (Nanos, bool) {
 	return c.Wall.Middle() - c.ToMonotonic, true
 }
 
-// boot is rule R3: the clocks were started and set together.
+// boot applies rule R3: the clocks were started and set together.
 func (s *solver) boot(a, b int) {
 	x, ok := s.in[a].Clues.fingerprint()
 	y, ok2 := s.in[b].Clues.fingerprint()
@@ -169,8 +169,8 @@ func (s *solver) boot(a, b int) {
 	})
 }
 
-// shared is rule R3 for inputs that the user puts on one host: they share its clocks, unless these were started or set in
-// between.
+// shared applies rule R3 to inputs that the user puts on one host: they share its clocks, unless it was rebooted or its clock
+// set in between.
 func (s *solver) shared(a, b int) {
 	x, y := s.in[a].Clues, s.in[b].Clues
 	given := s.in[a].Host != "" || s.in[b].Host != ""
@@ -189,10 +189,10 @@ func (s *solver) shared(a, b int) {
 	s.add(Relation{A: a, B: b, Rule: SameBoot, Low: to, High: to, Evidence: "one host, as given"})
 }
 
-// otherDomains reports whether the clocks of two inputs are of different kinds.
+// otherDomains reports whether two inputs have different clock domains.
 func otherDomains(x, y *Clues) bool { return x.Domain != "" && y.Domain != "" && x.Domain != y.Domain }
 
-// wall is rule R5. The clocks of two hosts, or of what may be two hosts, differ by more than is known.
+// wall applies rule R5. The wall clocks of two hosts, or of inputs possibly from two hosts, may differ by an unknown amount.
 func (s *solver) wall(a, b int) {
 	x, y := s.in[a].Clues.Wall, s.in[b].Clues.Wall
 	if x == nil || y == nil || s.booted[pair{a, b}] { // R3 relates these anchors more exactly
@@ -207,7 +207,7 @@ func (s *solver) wall(a, b int) {
 	})
 }
 
-// assumed is rule R7, for inputs that nothing else places.
+// assumed applies rule R7 to inputs that no other rule places.
 func (s *solver) assumed(a, b int) (r Relation, ok bool) {
 	x, y := s.in[a].Clues, s.in[b].Clues
 	switch {
@@ -234,23 +234,24 @@ func (s *solver) assumed(a, b int) (r Relation, ok bool) {
 	return r, true
 }
 
-// Low and High bound the difference of the wall clocks of two inputs.
+// Low and High bound the difference between two inputs' wall clocks.
 func (c *Clues) Low(other *Clues) Nanos  { return c.Wall.Low - other.Wall.High }
 func (c *Clues) High(other *Clues) Nanos { return c.Wall.High - other.Wall.Low }
 
-// Shares of the samples of JavaScript in the invocations of a thread, in percent.
+// Percentages of JavaScript samples in the invocations of a thread, from which a place is confirmed and below which it is
+// excluded.
 const (
 	confirmed = 95
 	excluded  = 50
 )
 
-// scriptsIn is how many samples of JavaScript lie in the invocations of a thread.
+// scriptsIn counts the JavaScript samples that lie in the invocations of a thread.
 type scriptsIn struct {
 	thread Thread
 	in, of int
 }
 
-// share returns the part in percent.
+// share returns the percentage.
 func (s scriptsIn) share() int {
 	if s.of == 0 {
 		return 0
@@ -258,8 +259,8 @@ func (s scriptsIn) share() int {
 	return s.in * 100 / s.of
 }
 
-// placeScript finds the threads in whose invocations most of the samples of JavaScript of a profile lie, moved by an offset. Samples outside of the
-// trace do not count.
+// placeScript finds the two threads whose invocations contain the most JavaScript samples of a profile moved by an offset.
+// Samples outside the trace do not count.
 func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of int) {
 	script := c.scriptOf(p.Script, offset)
 	for thread := range c.Invocations {
@@ -274,12 +275,12 @@ func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of in
 	return best, next, len(script)
 }
 
-// scriptOf returns those samples of JavaScript that lie in the time of the trace if they are moved by an offset.
+// scriptOf returns the JavaScript samples that, moved by an offset, lie within the time of the trace.
 func (c *Clues) scriptOf(script []Nanos, offset Nanos) []Nanos {
 	return within(script, Range{minus(c.Start, offset), minus(c.End, offset)})
 }
 
-// scriptsIn finds how many samples of JavaScript, moved by an offset, lie in the invocations of a thread, give or take how uncertain that is.
+// scriptsIn counts the JavaScript samples that, moved by an offset with some uncertainty, lie in the invocations of a thread.
 func (c *Clues) scriptsIn(thread Thread, script []Nanos, offset, uncertain Nanos) scriptsIn {
 	found := scriptsIn{thread: thread, of: len(script)}
 	calls := c.Invocations[thread]
@@ -305,7 +306,7 @@ type linked struct {
 	linkClue
 }
 
-// links are the rules R4 and R6: inputs whose events carry the same keys.
+// links applies rules R4 and R6 to inputs whose events carry the same keys.
 func (s *solver) links() {
 	byKey := map[uint64][]linked{}
 	for i := range s.in {
@@ -342,26 +343,26 @@ func (s *solver) links() {
 	}
 }
 
-// maxLinked is how many events may carry one key, but for collectives and syncs.
+// maxLinked is the maximum number of events per key, except for collectives and syncs.
 const maxLinked = 64
 
-// bounds are the bounds that links give for a pair of inputs.
+// bounds holds the bounds that links imply for a pair of inputs.
 type bounds struct {
 	causal, sync interval
-	halves       [2]interval // of the causal ones: of the first half of the recording, and of the second
-	all          []interval  // the causal ones one by one, if they contradict each other
+	halves       [2]interval // the causal bounds of each half of the recording
+	all          []interval  // every causal bound, if they contradict each other
 	disputed     bool
 	arrows       int
 	meetings     int
 	syncs        int
 }
 
-// interval is where an offset lies.
+// interval is a range that contains an offset.
 type interval struct{ low, high Nanos }
 
 var everywhere = interval{-unbounded, unbounded}
 
-// fits reports whether an offset lies in an interval.
+// fits reports whether an interval contains any offset.
 func (i interval) fits() bool { return i.low <= i.high }
 
 // String formats the interval.
@@ -380,7 +381,7 @@ func (i interval) String() string {
 func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
 func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
 
-// bound adds the bounds that events with one key give for pairs, unless they are a collective.
+// bound adds the bounds that events with a common key imply for pairs of inputs, unless the events are a collective.
 func (s *solver) bound(of func(a, b int) *bounds, members []linked) {
 	switch last := len(members) - 1; {
 	case members[0].input == members[last].input || members[0].role == timeline.LinkMeet:
@@ -394,13 +395,13 @@ func (s *solver) bound(of func(a, b int) *bounds, members []linked) {
 		}
 	case members[0].role >= timeline.LinkSync:
 		members = unrepeated(members)
-		for i := 1; i < len(members); i++ { // all are of one moment, so each is tied to the others over the first
+		for i := 1; i < len(members); i++ { // all are simultaneous, so relating each to the first is enough
 			s.boundBy(of, members[0], members[i])
 		}
 	}
 }
 
-// boundBy adds the bounds that a pair of events gives.
+// boundBy adds the bounds that a pair of events implies.
 func (s *solver) boundBy(of func(a, b int) *bounds, x, y linked) {
 	if x.input > y.input {
 		x, y = y, x
@@ -413,7 +414,7 @@ func (s *solver) boundBy(of func(a, b int) *bounds, x, y linked) {
 	}
 }
 
-// unrepeated leaves out events of which an input has several alike: which one is meant is not known.
+// unrepeated omits events whose role occurs several times in an input, because it cannot know which one is meant.
 func unrepeated(members []linked) (kept []linked) {
 	count := map[[2]int]int{}
 	for _, m := range members {
@@ -440,7 +441,7 @@ func newBounds() *bounds {
 	return &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
 }
 
-// half returns the half of its recording in which an event is.
+// half returns which half of its recording an event is in, 0 or 1.
 func (s *solver) half(x linked) int {
 	if c := s.in[x.input].Clues; x.ts > c.Start+(c.End-c.Start)/2 {
 		return 1
@@ -448,7 +449,7 @@ func (s *solver) half(x linked) int {
 	return 0
 }
 
-// take adds a pair of events with one key; y is in the input whose times move.
+// take adds a pair of events with a common key; y belongs to the input whose times move.
 func (b *bounds) take(x, y *linkClue, half int) {
 	switch {
 	case x.role == timeline.LinkMeet && y.role == timeline.LinkMeet:
@@ -475,7 +476,7 @@ func (b *bounds) take(x, y *linkClue, half int) {
 	}
 }
 
-// narrow adds a bound of causality.
+// narrow adds a causal bound.
 func (b *bounds) narrow(by interval, half int) {
 	for _, i := range [...]*interval{&b.causal, &b.halves[half]} {
 		i.atLeast(by.low)
@@ -486,8 +487,9 @@ func (b *bounds) narrow(by interval, half int) {
 	}
 }
 
-// before reports whether one event is known to come before another with its key: a request before all that receives it, the start of a
-// server's span before the answer. The end of the span says nothing: a client has the head of the answer while the server still writes it.
+// before reports whether an event is known to precede another with its key: a request precedes its receivers, the start of a
+// server's span precedes the answer. The end of the span proves nothing: a client has the head of the answer while the server
+// still writes it.
 func (l *linkClue) before(m *linkClue) bool {
 	switch l.role {
 	case timeline.LinkSend:
@@ -498,7 +500,7 @@ func (l *linkClue) before(m *linkClue) bool {
 	return false
 }
 
-// relate adds the relations from links.
+// relate adds the relations that follow from the bounds.
 func (b *bounds) relate(s *solver, p pair) {
 	if b.syncs > 0 {
 		r := Relation{A: p.a, B: p.b, Rule: ClockSync, Low: b.sync.low, High: b.sync.high, Evidence: plural(b.syncs, "sync")}
@@ -523,7 +525,7 @@ func (b *bounds) relate(s *solver, p pair) {
 	s.add(r)
 }
 
-// wallOfLinked is rule R5 for a pair of many inputs with links, unless it was compared or something exact ties both.
+// wallOfLinked applies rule R5 to a linked pair of inputs that was not compared, unless both are from the same boot.
 func (s *solver) wallOfLinked(p pair) {
 	boot := s.bootOf[p.a]
 	_, compared := slices.BinarySearchFunc(s.pairs, p, compareLater)
@@ -532,7 +534,7 @@ func (s *solver) wallOfLinked(p pair) {
 	}
 }
 
-// evidence counts the links from which causality follows.
+// evidence describes the number of links that imply causality.
 func (b *bounds) evidence() string {
 	var parts []string
 	if b.arrows > 0 {

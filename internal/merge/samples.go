@@ -10,7 +10,7 @@ type tie struct {
 	thread Thread
 }
 
-// samples is rule R1: the profiles of the input b are among those in traces.
+// samples applies rule R1: it looks for the profiles of input b in the traces.
 func (s *solver) samples(b int) {
 	switch p := s.in[b].Clues; {
 	case p == nil:
@@ -25,7 +25,7 @@ func (s *solver) samples(b int) {
 	}
 }
 
-// mayHave reports whether an input is a trace that may have the profiles of another one.
+// mayHave reports whether input a is a trace that may contain the profiles of input b.
 func (s *solver) mayHave(a, b int) bool {
 	c := s.in[a].Clues
 	return a != b && c != nil && c.Traced != nil && !s.apart(a, b)
@@ -35,7 +35,7 @@ func (s *solver) mayHave(a, b int) bool {
 // one clock.
 const sameStart Nanos = 10_000_000
 
-// cpuProfile is rule R1 for a .cpuprofile.
+// cpuProfile applies rule R1 to a .cpuprofile.
 func (s *solver) cpuProfile(a, b int) {
 	m, ok := s.in[a].Clues.Traced.MatchSame(s.in[b].Clues.Samples)
 	if !ok {

@@ -24,7 +24,8 @@ func tracedInput(t *testing.T, name string, events ...string) Input {
 	return Input{Name: name, Clues: c.WithProcesses()}
 }
 
-// pageProfiles returns an input with the profiles of two pages: from 100 ms to 120 ms on the clock of the first one, and at 20 ms on the second's.
+// pageProfiles returns an input with the profiles of two pages: from 100 ms to 120 ms on the first one's clock, and at 20 ms
+// on the second one's.
 func pageProfiles(first, second string) Input {
 	return Input{Name: "profiles", Clues: WithPages([]jsprofile.Times{
 		{Times: []timeline.Nanos{100_000_000, 120_000_000}, Resources: []string{first}},
@@ -38,7 +39,8 @@ func pagesOf(t *testing.T, first, second string) []Input {
 	return []Input{tracedInput(t, "trace", navigationP, navigationQ), pageProfiles(first, second)}
 }
 
-// Each profile of a file has its own page; the first one in the trace tells the offset of the file, whichever of the two is the reference.
+// Each profile in a file has its own page; the first one found in the trace determines the offset of the file, whichever of
+// the two is the reference.
 func TestPages(t *testing.T) {
 	for _, c := range []struct {
 		first, second string
@@ -90,7 +92,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Each trace may have other pages of a file. All of them tell the offset of the file by one page, directly or over traces with several.
+// Each trace may contain different pages of a file. All of them yield the offset of the file by the same page, directly or
+// through traces with several pages.
 func TestPagesOfSeveralTraces(t *testing.T) {
 	const (
 		latePage   = `{"name":"navigationStart","ph":"P","pid":7,"tid":8,"ts":3500000,"args":{"data":{"documentLoaderURL":"q"}}}`
@@ -166,7 +169,7 @@ func TestPagesOfSeveralTraces(t *testing.T) {
 	}
 }
 
-// The clocks of traces that have one page are tied within what is uncertain about all pages on the way.
+// The clocks of traces that share a page are related to within the uncertainties of all pages on the path.
 func TestPagesOnTheWay(t *testing.T) {
 	plan, err := Solve([]Input{
 		tracedInput(t, "a", navigationP, navigationQ), tracedInput(t, "b", navigationQ), pageProfiles("p", "q"),
@@ -179,7 +182,7 @@ func TestPagesOnTheWay(t *testing.T) {
 	}
 }
 
-// A profile without a place begins with the earliest of the others, wherever they begin.
+// A profile without a place starts with the earliest of the others, wherever they start.
 func TestSpanOfPages(t *testing.T) {
 	origin := Nanos(5_000)
 	all := []jsprofile.Times{
@@ -203,7 +206,7 @@ func TestSpanOfPages(t *testing.T) {
 	}
 }
 
-// Comparing many profiles with a large trace ends.
+// Comparing many profiles with a large trace stops at a limit.
 func TestTooManyPages(t *testing.T) {
 	in := pagesOf(t, "p", "q")
 	s := newSolver(in, Options{})
@@ -216,22 +219,23 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// The document of a self-profile: of several navigations that may be its page's, the wall clock at the time origin, where scripts
-// ran, and which page has scripts of the profile decide. If nothing does, all of them are named; what contradicts the samples is refused.
+// Finding the document of a self-profile: among several navigations that may be to its page, the wall clock at the time
+// origin, the times when scripts ran, and the page with scripts of the profile decide. If nothing decides, the error names
+// all of them; a navigation that contradicts the samples is rejected.
 func TestNavigations(t *testing.T) {
 	const (
 		tab   = `{"name":"navigationStart","ph":"P","pid":5,"tid":6,"ts":2000000,"args":{"data":{"documentLoaderURL":"http://a/tab","isOutermostMainFrame":true}}}`
 		frame = `{"name":"navigationStart","ph":"P","pid":5,"tid":6,"ts":2100000,"args":{"data":{"documentLoaderURL":"http://a/frame","isOutermostMainFrame":false}}}`
 		ms    = Nanos(1e6)
 	)
-	// A sample and a call of 1 ms each 7 ms.
+	// A sample and a call of 1 ms, every 7 ms.
 	page := jsprofile.Times{Step: 100_000}
 	var calls []Range
 	for i := range Nanos(200) {
 		page.Times = append(page.Times, 100*ms+i*7*ms)
 		calls = append(calls, Range{2100*ms + i*7*ms - ms/2, 2100*ms + i*7*ms + ms/2})
 	}
-	own := func(at Nanos) string { // a self-profile in the trace, with a sample each 3 ms
+	own := func(at Nanos) string { // a self-profile in the trace, with a sample every 3 ms
 		deltas := strings.TrimSuffix(strings.Repeat("3000,", 300), ",")
 		return fmt.Sprintf(`{"name":"Profile","ph":"P","pid":5,"tid":6,"id":"1","ts":%d,"args":{"data":{"source":"SelfProfiling","startTime":%[1]d}}},`+
 			`{"name":"ProfileChunk","ph":"P","pid":5,"tid":7,"id":"1","ts":%[1]d,"args":{"data":{"timeDeltas":[%s]}}}`, at/1000, deltas)
@@ -280,7 +284,7 @@ func TestNavigations(t *testing.T) {
 	}
 }
 
-// moved returns ranges that are later.
+// moved returns the ranges, later by by.
 func moved(list []Range, by Nanos) (later []Range) {
 	for _, r := range list {
 		later = append(later, Range{r.From + by, r.To + by})

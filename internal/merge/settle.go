@@ -1,10 +1,11 @@
 package merge
 
-// maxSettling bounds the rounds in which inputs pass bounds to others. No chain of services is that long.
+// maxSettling bounds the rounds in which bounds propagate between inputs. No chain of services is that long.
 const maxSettling = 64
 
-// settle moves inputs whose places are uncertain by wall clocks, as little as causality needs between all of them: on the way to each input
-// only one relation counted. Where no places suit all, nothing moves, and the contradiction is found later.
+// settle moves inputs whose wall clocks leave their places uncertain, by as little as the causality between all inputs
+// requires: search has used only one relation for each input. If no places satisfy all bounds, nothing moves, and the
+// contradiction is found later.
 func (s *solver) settle() {
 	bounds := s.bounds()
 	if len(bounds) == 0 {
@@ -18,8 +19,8 @@ func (s *solver) settle() {
 			most[i] = unbounded
 		}
 	}
-	// First the latest places that suit all bounds. Then each input goes to its own place, or to the latest if that is before it, and from
-	// there on as far as bounds need.
+	// First find the latest places that satisfy all bounds. Then put each input at its own place or, if earlier, at its
+	// latest place, and from there move it later as far as the bounds require.
 	if !s.hand(bounds, func(r *Relation) bool {
 		return r.HasHigh() && s.lower(most, r.B, plus(most[r.A], r.High)) || r.HasLow() && s.lower(most, r.A, minus(most[r.B], r.Low))
 	}) {
@@ -40,8 +41,8 @@ func (s *solver) settle() {
 	}
 }
 
-// bounds returns what inputs have to keep when they move: what causality says, and the distance to what is not uncertain between them. None
-// need to move if all of that holds.
+// bounds returns the relations that must hold after inputs move: causality, and the distances along relations whose
+// uncertainty is known. If causality holds already, it returns nil.
 func (s *solver) bounds() (list []Relation) {
 	broken := false
 	for _, r := range s.all {
@@ -66,7 +67,7 @@ func (s *solver) bounds() (list []Relation) {
 	return list
 }
 
-// hand applies bounds until no input moves; not ok: this does not end.
+// hand applies bounds until no input moves; not ok: they still move after maxSettling rounds.
 func (s *solver) hand(bounds []Relation, move func(r *Relation) bool) (ok bool) {
 	for range maxSettling {
 		moved := false
@@ -91,7 +92,7 @@ func (s *solver) lower(at []Nanos, i int, to Nanos) bool {
 	return true
 }
 
-// raise is lower the other way.
+// raise raises the time of an input that may move, and reports whether it did.
 func (s *solver) raise(at []Nanos, i int, to Nanos) bool {
 	if !s.nodes[i].atLeast || at[i] >= to {
 		return false

@@ -8,10 +8,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Input is one of the inputs to be merged.
+// Input is one of the inputs to merge.
 type Input struct {
 	Name, File, Format string
-	Host               string // as given; "": what the input says
+	Host               string // as given by the user; "": as in the input
 	Clues              *Clues // nil: it was left out
 }
 
@@ -19,9 +19,9 @@ type Input struct {
 type Options struct {
 	Offsets        []GivenOffset
 	Reference      int     // -1: not given
-	Same           [][]int // inputs of one host and one pid namespace
+	Same           [][]int // inputs from one host and one pid namespace
 	MaxUncertainty Nanos   // 0: any
-	Strict         bool    // no assumptions
+	Strict         bool    // no assumptions (rule R7)
 	KeepGoing      bool    // inputs without a place are left out
 }
 
@@ -38,53 +38,53 @@ type Plan struct {
 	Inputs    []Placed
 	Processes []SameProcess
 	Checked   []Check
-	Unchecked int // relations beyond maxChecked, which fit
+	Unchecked int // relations beyond maxChecked, all of which fit
 	Notes     []string
 	Clocks    timeline.Clocks // of the output
 	Ranked    bool            // all inputs have ranks
-	Hosts     int             // how many are known to differ
-	Machines  []string        // names of the machines that inputs refer to, from 1 on: one for each host but the reference's
+	Hosts     int             // the number of hosts with different names
+	Machines  []string        // names of the machines, which inputs number from 1: one for each host except the reference's
 
 	ranks    []int64
 	requests []map[string]string // see Clues.requests
 	threads  []map[threadKey]uint64
 
-	spaces groups // inputs of which all equal pids are one process
-	ids    groups // inputs with the same ids, see IDSpace
+	spaces groups // inputs in which equal pids are the same process
+	ids    groups // inputs that share ids, see IDSpace
 	oneProcess
 }
 
-// Placed is the place of an input.
+// Placed is an input's place in time, and its source.
 type Placed struct {
 	Offset    Nanos // to the clock of the output
-	Low, High Nanos // where it lies
+	Low, High Nanos // bounds of Offset
 	AtLeast   bool
 	Rule      Rule
 	Evidence  string
 	Host      string
-	Machine   uint32 // of Plan.Machines; 0: it is on the host of the reference, as far as is known
+	Machine   uint32 // in Plan.Machines; 0: as far as is known, the reference's host
 	Clock     string
 	Span      Range   // on the clock of the output
-	Thread    *Thread // of which a profile is
-	Pages     []Page  // of an input of self-profiles, one for each; nil: no trace has any of them
-	LeftOut   error   // why it has no place; nil: it has
+	Thread    *Thread // the thread that a profile belongs to
+	Pages     []Page  // the self-profiles of the input; nil: no trace has any
+	LeftOut   error   // why it has no place; nil: it has one
 }
 
-// SameProcess is a process of several inputs.
+// SameProcess is a pid that occurs in several inputs.
 type SameProcess struct {
 	PID    string
 	Inputs []int
-	By     string // "same events"; "": not known to be one
+	By     string // such as "same events"; "": not known to be one process
 	id     timeline.ProcessKey
 }
 
-// Check is a relation that was not needed, and how far it is from what was found.
+// Check compares a relation that was not needed with the result.
 type Check struct {
 	Relation
-	Residual Nanos // of its middle
+	Residual Nanos // the distance of its middle from the result
 }
 
-// maxChecked is how many relations are listed that were not needed.
+// maxChecked is the maximum length of Plan.Checked.
 const maxChecked = 1000
 
 type pair struct{ a, b int }
@@ -99,31 +99,31 @@ type solver struct {
 	opts     Options
 	plan     *Plan
 	all      []Relation
-	hosts    groups              // inputs of one host
-	said     groups              // inputs whose equal pids are one process by the user's word
-	namedBy  []int               // by the first input of a host: the input that names it; -1: none does
+	hosts    groups              // inputs from one host
+	said     groups              // inputs whose equal pids are one process, as the user states
+	namedBy  []int               // by the first input from a host: the input that names it; -1: none does
 	same     map[pair]bool       // rule R2 holds
-	common   map[pair]sameEvents // by which it does
+	common   map[pair]sameEvents // the common events by which it does
 	booted   map[pair]bool       // rule R3 holds
 	pairs    []pair              // inputs that are compared, see compareLater
 	boots    []boot
 	bootOf   []int // by input: of boots; -1: not known
 	ties     map[int][]tie
-	files    map[int]*profileFile // inputs of self-profiles of which traces have some
+	files    map[int]*profileFile // inputs of self-profiles, some of which were found in traces
 	why      map[int]error        // why there is no better relation
 	compared int
 	matched  int
-	failed   []InputError // what is left out if someone wants to keep going
+	failed   []InputError // inputs to leave out with KeepGoing
 	bad      map[int]bool // inputs that have failed
 	nodes    []node
 	graph    [][]edge
-	placed   []int        // the inputs that have a place, in the order in which they got it
-	wrong    map[int]bool // inputs whose wall clocks are known to be wrong, and noted
-	// By inputs whose offsets someone gave: what contradicts these.
+	placed   []int        // the inputs with a place, in the order of placement
+	wrong    map[int]bool // inputs whose wall clocks are known to be wrong, with a note
+	// By inputs with given offsets: the best relation that contradicts the offset.
 	overruled map[int]Relation
 }
 
-// Solve places every input. Without KeepGoing the error names the input without a place, and why: an *UnplacedError, a
+// Solve places every input. Without KeepGoing the error names an input without a place and the reason: an *UnplacedError, a
 // *ContradictionError, a *HostsError, an *UncertainError, a *RangeError or a *BeforeZeroError.
 func Solve(in []Input, opts Options) (*Plan, error) {
 	in = slices.Clone(in)
@@ -155,7 +155,7 @@ func newSolver(in []Input, opts Options) *solver {
 	}
 }
 
-// solve makes the plan, unless inputs have failed.
+// solve makes the plan, or stops once inputs have failed.
 func (s *solver) solve() error {
 	if s.plan.Reference = s.reference(); s.plan.Reference < 0 {
 		return ErrNoInputs
@@ -175,8 +175,8 @@ func (s *solver) fail(i int, err error) {
 	s.failed, s.bad[i] = append(s.failed, InputError{Input: i, Err: err}), true
 }
 
-// refuse notes that a relation contradicts something, for which its later input is to blame, unless that is the reference. What an input
-// contradicts that has failed already says nothing.
+// refuse fails the later input of a relation that contradicts something, or the earlier one if the later one is the
+// reference. Contradictions with inputs that have already failed are ignored.
 func (s *solver) refuse(r *Relation, err error) {
 	i := r.B
 	if i == s.plan.Reference {
@@ -187,7 +187,7 @@ func (s *solver) refuse(r *Relation, err error) {
 	}
 }
 
-// followsBad reports whether an input has failed, or one on the path to it.
+// followsBad reports whether an input, or one on the path to it, has failed.
 func (s *solver) followsBad(i int) bool {
 	for ; i >= 0; i = s.nodes[i].before {
 		if s.bad[i] {
@@ -197,7 +197,7 @@ func (s *solver) followsBad(i int) bool {
 	return false
 }
 
-// reference returns the input whose clock the output has.
+// reference returns the input whose clock the output uses.
 func (s *solver) reference() int {
 	if s.opts.Reference >= 0 {
 		return s.opts.Reference
@@ -248,17 +248,17 @@ func (s *solver) fill() {
 	}
 }
 
-// middle returns the time between two.
+// middle returns the midpoint of two times.
 func middle(low, high Nanos) Nanos { return low + minus(high, low)/2 }
 
-// outOfRange reports whether the times of an input become longer than can be represented if its place is moved.
+// outOfRange reports whether an input's times cannot be represented once its place is moved.
 func (s *solver) outOfRange(i int, shift Nanos) bool {
 	span := s.plan.Inputs[i].Span
 	return s.in[i].Clues.Any && (plus(span.From, shift) <= -maxNanos || plus(span.To, shift) >= maxNanos)
 }
 
-// checkRelations compares relations that no path uses with what was found. A wall clock that contradicts it is wrong, because everything
-// else outranks wall clocks; other relations must not contradict it.
+// checkRelations compares relations that no path uses with the result. A wall clock that contradicts the result is wrong,
+// because everything else outranks wall clocks; other relations must not contradict it.
 func (s *solver) checkRelations() {
 	for i := range s.all {
 		r := &s.all[i]
@@ -301,7 +301,7 @@ func (s *solver) overrule(given int, r *Relation) {
 	}
 }
 
-// noteOverruled records what relations give for inputs with given offsets.
+// noteOverruled adds notes about relations that contradict given offsets.
 func (s *solver) noteOverruled() {
 	for i := range s.in {
 		r, ok := s.overruled[i]
@@ -326,8 +326,8 @@ func (r *Relation) around() string {
 	return fmt.Sprintf("%s ± %s", span(middle(r.Low, r.High)), span(width/2+width%2))
 }
 
-// wrongClock finds the input whose wall clock contradicts its place: one of the two, or one before them on their paths, that
-// something else places.
+// wrongClock finds the input whose wall clock contradicts its place: one of the two, or one on their paths, that was not
+// placed by its wall clock.
 func (s *solver) wrongClock(r *Relation, off Nanos) {
 	for _, i := range [...]int{r.B, r.A} {
 		for at := i; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
@@ -339,7 +339,7 @@ func (s *solver) wrongClock(r *Relation, off Nanos) {
 	}
 }
 
-// noteWrong records the error of a wall clock, once for each input.
+// noteWrong adds a note about a wrong wall clock, once for each input.
 func (s *solver) noteWrong(i int, r *Relation, off Nanos) {
 	if s.wrong[i] {
 		return
@@ -360,7 +360,7 @@ func (s *solver) placedByHand(r *Relation) int {
 	return -1
 }
 
-// uses reports whether a path goes over a relation.
+// uses reports whether a path uses a relation.
 func (s *solver) uses(r *Relation) bool {
 	for _, n := range [...]struct{ at, from int }{{r.A, r.B}, {r.B, r.A}} {
 		node := &s.nodes[n.at]
@@ -413,7 +413,7 @@ func (s *solver) planRanks() {
 	}
 }
 
-// clock chooses the clock of the output: the reference's, or REALTIME if an input would start before 0 on it.
+// clock chooses the output's clock: the reference's, or REALTIME if an input would start before 0 on the reference's.
 func (s *solver) clock() {
 	ref := s.in[s.plan.Reference].Clues
 	first, at := s.earliest()
@@ -438,7 +438,7 @@ func (s *solver) clock() {
 	s.plan.Clocks = outputClocks(ref, kind, at+shift)
 }
 
-// earliest returns the input that begins first, and when; the reference and 0 if none has events.
+// earliest returns the input that starts first, and its start; zeros if no input has events.
 func (s *solver) earliest() (first int, at Nanos) {
 	first = -1
 	for i := range s.in {
@@ -474,8 +474,8 @@ func (p *Placed) Uncertainty() Nanos {
 	return width/2 + width%2
 }
 
-// Order returns the position of an input among the inputs shown, and the prefix of its processes' names: by its rank, if all
-// inputs have one.
+// Order returns the position of an input among the inputs shown, and the prefix of its processes' names. Both come from its
+// rank if all inputs have one.
 func (p *Plan) Order(i, at int) (place int, prefix string) {
 	if !p.Ranked {
 		return at, ""

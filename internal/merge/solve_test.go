@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// input makes an input of what its reader says.
+// input makes an input from the calls that its reader makes.
 func input(t *testing.T, name string, clocks timeline.Clocks, read func(b *timeline.Builder)) merge.Input {
 	t.Helper()
 	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2, Flows: true, Job: new(merge.Job)}, timeline.Options{Problems: new(problem.Log)})
@@ -49,7 +49,7 @@ var (
 	nothing   = timeline.Clocks{}
 )
 
-// anchored are monotonic clocks that are slower than the wall clock.
+// anchored returns monotonic clocks that are slow against the wall clock.
 func anchored(by timeline.Nanos) timeline.Clocks {
 	return timeline.Clocks{Trace: timeline.ClockMonotonic, Readings: []timeline.ClockReading{
 		{Clock: timeline.ClockMonotonic, Time: second}, {Clock: timeline.ClockRealtime, Time: second + by},
@@ -76,7 +76,7 @@ func TestCausality(t *testing.T) {
 		link(b, "w3c:2", timeline.LinkReceive, 2500, 0)
 	})
 	server := input(t, "server", nothing, func(b *timeline.Builder) {
-		link(b, "w3c:1", timeline.LinkServe, 300+truth, 9000) // 200 after the request, 600 before the response, which it still writes then
+		link(b, "w3c:1", timeline.LinkServe, 300+truth, 9000) // 200 after the request, 600 before the response, still being written then
 		link(b, "w3c:2", timeline.LinkServe, 2150+truth, 300)
 	})
 	p := solve(t, merge.Options{}, client, server).Inputs[1]
@@ -85,7 +85,7 @@ func TestCausality(t *testing.T) {
 	}
 }
 
-// Where the wall clock contradicts causality, causality counts, and the plan says so.
+// If the wall clock contradicts causality, causality counts, and the plan notes that.
 func TestCausalityOverWallClock(t *testing.T) {
 	client := input(t, "client", wall, func(b *timeline.Builder) {
 		link(b, "w3c:1", timeline.LinkSend, 10*second, 0)
@@ -115,7 +115,7 @@ func TestWallClockAndCausality(t *testing.T) {
 	}
 }
 
-// If the clocks run differently, no offset fits all links.
+// If the clocks run at different speeds, no offset fits all links.
 func TestDrift(t *testing.T) {
 	var links [2]func(b *timeline.Builder)
 	links[0] = func(b *timeline.Builder) {
@@ -137,7 +137,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Syncs make two events one moment, to within the step of the clocks (R4).
+// Syncs make two events simultaneous, to within the step of the clocks (R4).
 func TestClockSync(t *testing.T) {
 	marks := func(times ...timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -158,7 +158,7 @@ func TestClockSync(t *testing.T) {
 	}
 }
 
-// The issue of a sync bounds it: what was issued at 100 and over at 400 happened in between.
+// The time when a sync was issued bounds it: a sync issued at 100 and over at 400 happened in between.
 func TestClockSyncIssued(t *testing.T) {
 	add := func(role timeline.LinkRole, ts, issued timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -175,7 +175,7 @@ func TestClockSyncIssued(t *testing.T) {
 	}
 }
 
-// Two machines are told by what their wall clocks say: their monotonic clocks have nothing to do with each other.
+// Two machines are related by their wall clocks, because their monotonic clocks have nothing to do with each other.
 func TestTwoHosts(t *testing.T) {
 	work := func(b *timeline.Builder) { slice(b, 1, "work", 700*second, second) }
 	plan := solve(t, merge.Options{}, input(t, "one", anchored(1000*second), work), input(t, "two", anchored(400*second), work))
@@ -193,7 +193,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// What two recorders have seen of the same threads tells that they had one clock (R2); without it equal pids mean nothing.
+// Two recorders that saw the same events had one clock (R2); without such events equal pids mean nothing.
 func TestSameEvents(t *testing.T) {
 	events := func(pid int64, jitter timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -215,7 +215,7 @@ func TestSameEvents(t *testing.T) {
 	}
 }
 
-// Clocks of one kind are assumed to be one if nothing else is known, and not where someone is strict.
+// Clocks of one kind are assumed to be the same if nothing else is known, unless --strict is set.
 func TestAssumed(t *testing.T) {
 	work := func(b *timeline.Builder) { slice(b, 1, "work", 2*second, second) }
 	in := []merge.Input{input(t, "one", monotonic, work), input(t, "two", monotonic, work)}
@@ -231,7 +231,7 @@ func TestAssumed(t *testing.T) {
 	}
 }
 
-// Of relations that contradict each other none is chosen, unless someone decides.
+// If relations contradict each other, none is chosen, unless the user decides.
 func TestContradiction(t *testing.T) {
 	sync := func(ts timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", ts, 0) }
@@ -253,7 +253,7 @@ func TestContradiction(t *testing.T) {
 	}
 }
 
-// An input that would begin before 0 puts all of them on wall time.
+// An input that would start before 0 puts all inputs on wall time.
 func TestBeforeZero(t *testing.T) {
 	reference := input(t, "reference", anchored(1000*second), func(b *timeline.Builder) { slice(b, 1, "work", second, second) })
 	early := input(t, "early", wall, func(b *timeline.Builder) { slice(b, 1, "work", 990*second, second) })
@@ -271,7 +271,7 @@ func TestBeforeZero(t *testing.T) {
 	}
 }
 
-// An input without a place is left out if someone wants to keep going; the reference cannot be.
+// An input without a place is left out with --keep-going; the reference cannot be.
 func TestKeepGoing(t *testing.T) {
 	work := func(b *timeline.Builder) { slice(b, 1, "work", 2*second, second) }
 	in := []merge.Input{input(t, "one", anchored(1000*second), work), input(t, "own clock", nothing, work), input(t, "two", anchored(1000*second), work)}

@@ -13,25 +13,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A Stage puts the events of the inputs of a job on one timeline, each input where the plan places it. Each is read into a Builder of its own
-// (Next), between which and the Builder of the whole the Stage translates times, indexes of events, tracks, machines and links. Ids of
-// inputs are their own: of two inputs with the process 1, the events of each are on tracks of their own, unless the plan makes it one
-// process.
+// A Stage puts the events of the inputs of a job on one timeline, each input where the plan places it. Each is read into its
+// own Builder (Next), and the Stage translates times, event indexes, tracks, machines and links from there to the Builder of
+// the whole. Inputs do not share ids: if two inputs have a process 1, each has tracks of its own, unless the plan makes the
+// two one process.
 type Stage struct {
 	job      *Job
 	whole    *timeline.Builder
 	view     *timeline.Timeline // of whole
 	leftOut  []bool             // by input of the job
-	dropArgs map[string]bool    // names of arguments that were read for links only
+	dropArgs map[string]bool    // names of arguments that were read only for links
 	parts    []*part            // in the order in which they were read
 
 	processes   map[timeline.ProcessKey][]process
-	of          map[timeline.TrackID]*part // by process: that which has made it
+	of          map[timeline.TrackID]*part // by process: the input that created it
 	taken       map[taken]bool
-	renumbered  map[timeline.TrackID]bool  // processes whose numbers were taken
-	slices      map[timeline.TrackID]*part // by thread: the input whose slices are on its track
-	sampled     map[timeline.TrackID]*part // by thread: the input whose samples it has
-	lastMachine uint32                     // the highest number of one that was given out
+	renumbered  map[timeline.TrackID]bool  // processes whose numbers were already taken
+	slices      map[timeline.TrackID]*part // by thread: the input with its slices on the thread's track
+	sampled     map[timeline.TrackID]*part // by thread: the input with its samples on it
+	lastMachine uint32                     // the highest number assigned so far
 }
 
 // process is a process that an input created.
@@ -40,14 +40,14 @@ type process struct {
 	track timeline.TrackID
 }
 
-// taken is the number of a process or a thread on a machine.
+// taken identifies a process or thread on a machine by its number.
 type taken struct {
 	kind    timeline.TrackKind
 	machine uint32
 	number  int64
 }
 
-// part is an input that is read, and the Intake of its Builder.
+// part is an input being read, and the Intake of its Builder.
 type part struct {
 	*Stage
 	b      *timeline.Builder
@@ -55,18 +55,19 @@ type part struct {
 	name   string
 	offset Nanos
 	base   uint32             // the index of its first event on the timeline
-	first  timeline.TrackID   // that it may have made
-	own    []timeline.TrackID // its processes, some of which earlier inputs have made
+	first  timeline.TrackID   // the first track that it can have created
+	own    []timeline.TrackID // its processes, some of which earlier inputs created
 	links  func(ev *timeline.Event) []string
 
-	places   []timeline.TrackID                    // by track: where slices go; 0: not decided yet
-	beside   map[timeline.TrackID]timeline.TrackID // by thread: that with its samples
-	machines map[uint32]uint32                     // what its further machines are in the output
+	places   []timeline.TrackID                    // by track: the track for its slices; 0: not decided yet
+	beside   map[timeline.TrackID]timeline.TrackID // by thread: the separate thread with its samples
+	machines map[uint32]uint32                     // the output's numbers of its further machines
 	event    timeline.Event                        // scratch
 	args     timeline.Args                         // scratch
 }
 
-// NewStage returns a Stage for the inputs of a job that are not left out. dropArgs are arguments that the output does not get.
+// NewStage returns a Stage for the inputs of a job that are not left out. dropArgs are the names of arguments to drop from
+// the output.
 func NewStage(job *Job, whole *timeline.Builder, leftOut []bool, dropArgs []string) *Stage {
 	s := &Stage{
 		job: job, whole: whole, view: whole.View(), leftOut: leftOut, dropArgs: map[string]bool{},
@@ -75,7 +76,7 @@ func NewStage(job *Job, whole *timeline.Builder, leftOut []bool, dropArgs []stri
 	}
 	for _, name := range dropArgs {
 		if timeline.IsOwnName(name) {
-			name = "_" + name // as readers keep it
+			name = "_" + name // as readers store it
 		}
 		s.dropArgs[name] = true
 	}
@@ -88,7 +89,8 @@ func NewStage(job *Job, whole *timeline.Builder, leftOut []bool, dropArgs []stri
 	return s
 }
 
-// Next returns the Builder for the next input, whose times are to be moved by an offset. seen is for Job.Watch. End comes after its events.
+// Next returns the Builder for the next input, whose times will be moved by an offset. seen is for Job.Watch. Call End after
+// its events.
 func (s *Stage) Next(input int, offset Nanos, seen []bool) *timeline.Builder {
 	name := s.job.Sources[input].Name
 	p := &part{
@@ -109,23 +111,24 @@ func (s *Stage) Next(input int, offset Nanos, seen []bool) *timeline.Builder {
 	return p.b
 }
 
-// now returns the input that is read at the moment.
+// now returns the input currently being read.
 func (s *Stage) now() *part { return s.parts[len(s.parts)-1] }
 
-// InputOf returns the input of the job that an event is of, by its index on the timeline, and the index of the first event of that.
+// InputOf returns the job's input that the event with an index on the timeline came from, and the index of that input's first
+// event.
 func (s *Stage) InputOf(event int64) (input int, first int64) {
 	after := sort.Search(len(s.parts), func(i int) bool { return int64(s.parts[i].base) > event })
 	p := s.parts[max(after-1, 0)]
 	return p.input, int64(p.base)
 }
 
-// Place returns the track for slices and instants that the current input has on a track.
+// Place returns the track for the slices and instants that the current input has on a track.
 func (s *Stage) Place(track timeline.TrackID) timeline.TrackID { return s.now().place(track) }
 
-// End ends the events of an input.
+// End is called after the events of an input.
 func (s *Stage) End() {
 	p := s.now()
-	p.b.RedirectThreads(p.place) // what was declared after its events
+	p.b.RedirectThreads(p.place) // threads declared after their events
 	ids := make([]taken, 0, s.view.TrackCount()-int(p.first))
 	for id := p.first; int(id) < s.view.TrackCount(); id++ {
 		t := s.view.Track(id)
@@ -141,7 +144,7 @@ func (s *Stage) End() {
 				p.b.NumberTaken(id)
 				s.renumbered[id] = true
 			}
-			s.taken[n] = true // for this input too: it may have several machines that become one
+			s.taken[n] = true // within this input too: several of its machines may become one
 		case timeline.ThreadTrack:
 			if s.taken[n] {
 				p.b.NumberTaken(id)
@@ -155,7 +158,7 @@ func (s *Stage) End() {
 	for _, id := range p.own {
 		p.b.SetInput(id, p.name)
 		p.b.AddLabel(id, s.label(p))
-		p.b.SetProcessName(id, math.MaxInt64, []byte(s.view.Track(id).Name)) // what later inputs call it does not matter
+		p.b.SetProcessName(id, math.MaxInt64, []byte(s.view.Track(id).Name)) // later inputs cannot rename it
 	}
 	p.describeSamples()
 	for _, a := range p.b.Attributes() {
@@ -169,7 +172,7 @@ func (s *Stage) End() {
 	}
 }
 
-// Finish is called after the last input: it names and orders the processes, and notes where the inputs come from.
+// Finish is called after the last input: it names and orders the processes, and records where the inputs come from.
 func (s *Stage) Finish() {
 	var firsts []uint32
 	for _, p := range s.parts {
@@ -181,7 +184,7 @@ func (s *Stage) Finish() {
 	s.describeInputs()
 }
 
-// Process returns the track of a process that an earlier input has made. If there is none, this one makes it now.
+// Process returns the track of a process that an earlier input created. If there is none, this input creates it next.
 func (p *part) Process(k timeline.ProcessKey) (timeline.TrackID, bool) {
 	for _, other := range p.processes[k] {
 		if p.job.Plan.Shares(other.part.input, p.input, k) {
@@ -193,8 +196,8 @@ func (p *part) Process(k timeline.ProcessKey) (timeline.TrackID, bool) {
 	return 0, false
 }
 
-// Machine returns what a machine of the input is in the output: if that is to be of several, the further machines of each input are machines
-// of their own, otherwise all of them are the one that the input was recorded on.
+// Machine returns the output's number for a machine of the input. If Job.Machines is set, the further machines of each input
+// stay machines of their own; otherwise all are machine 0.
 func (p *part) Machine(machine uint32, name string) uint32 {
 	switch {
 	case !p.job.Machines:
@@ -215,8 +218,8 @@ func (p *part) Machine(machine uint32, name string) uint32 {
 	return out
 }
 
-// place returns the track for slices and instants that an input has on a track: where another input has the track of a thread, slices of
-// the others are on tracks of their own below it, because two recorders do not nest.
+// place returns the track for the slices and instants that an input has on a track. If another input owns a thread's track,
+// they go on a separate track below it, because slices from two recorders do not nest.
 func (p *part) place(track timeline.TrackID) timeline.TrackID {
 	if int(track) < len(p.places) && p.places[track] != 0 {
 		return p.places[track]
@@ -237,8 +240,8 @@ func (p *part) place(track timeline.TrackID) timeline.TrackID {
 	return to
 }
 
-// owns reports whether the slices of the input are those on the track of a thread: it has more of them than any other input, or as many and
-// comes first.
+// owns reports whether the input's slices go on the thread's own track: it has more of them than any other input, or as many
+// and comes first.
 func (p *part) owns(track timeline.TrackID) bool {
 	process, thread, ok := p.b.IDs(track)
 	if !ok {
@@ -255,8 +258,8 @@ func (p *part) owns(track timeline.TrackID) bool {
 	return true
 }
 
-// SampleThread returns the thread for an input's samples of a thread and for their states: if an earlier input has samples of it, a
-// separate one, so that two profilers are never added up.
+// SampleThread returns the thread for the input's samples of a thread and for their states. If an earlier input has samples
+// of it, that is a separate thread, so that samples from two profilers are never added up.
 func (p *part) SampleThread(track timeline.TrackID) timeline.TrackID {
 	if owner := p.sampled[track]; owner == nil || owner == p || p.view.TrackKind(track) != timeline.ThreadTrack {
 		return track
@@ -270,7 +273,7 @@ func (p *part) SampleThread(track timeline.TrackID) timeline.TrackID {
 	return id
 }
 
-// Event adds an event to the whole, with the links that its reader does not know of.
+// Event adds an event to the whole, with links that its reader does not know.
 func (p *part) Event(ev *timeline.Event) error {
 	ts, ok := p.moved(ev.TS, ev.Event, ev.Offset)
 	if !ok {
@@ -310,7 +313,8 @@ func (p *part) Event(ev *timeline.Event) error {
 	return nil
 }
 
-// moved returns a time of the input on the timeline; false, and a problem, if that has no such time.
+// moved converts a time of the input to the timeline; if the timeline has no such time, it reports a problem and returns
+// false.
 func (p *part) moved(ts Nanos, event uint32, at int64) (Nanos, bool) {
 	to := ts + p.offset
 	if to < 0 || ts > 0 && p.offset > 0 && to < ts {
@@ -320,8 +324,8 @@ func (p *part) moved(ts Nanos, event uint32, at int64) (Nanos, bool) {
 	return to, true
 }
 
-// describeSamples sets the description of the samples of the trace, which is the one of the first input with samples. It reports whether the
-// samples of this input have incompatible weights.
+// describeSamples sets the trace's description of samples from the first input with samples. It reports whether this input's
+// sample weights are incompatible with it.
 func (p *part) describeSamples() (count bool) {
 	own, _ := p.b.SampleDescription()
 	all, described := p.whole.SampleDescription()
@@ -335,7 +339,7 @@ func (p *part) describeSamples() (count bool) {
 	return false
 }
 
-// Flow adds an end of a flow to the whole.
+// Flow adds one end of a flow to the whole.
 func (p *part) Flow(f *timeline.FlowEvent) error {
 	ts, ok := p.moved(f.TS, f.Event, f.Offset)
 	if !ok {
@@ -349,13 +353,13 @@ func (p *part) Flow(f *timeline.FlowEvent) error {
 	return p.whole.AddFlow(&out)
 }
 
-// flowRoles are the roles of the ends of flows that links become.
+// flowRoles maps the targets of links to the roles of flow ends.
 var flowRoles = [...]timeline.FlowRole{
 	timeline.LinkOwn: timeline.FlowContinue, timeline.LinkToCaller: timeline.FlowServe, timeline.LinkToParent: timeline.FlowEnd,
 	timeline.LinkToLinked: timeline.FlowReference,
 }
 
-// Link adds an end of a flow for an event that carries a key.
+// Link adds one end of a flow for an event that carries a key.
 func (p *part) Link(l *timeline.Link) error {
 	key := l.Key
 	if key == "" {
@@ -370,7 +374,7 @@ func (p *part) Link(l *timeline.Link) error {
 	})
 }
 
-// rankProcesses names the processes of all inputs and orders them: by input, then as their input has them.
+// rankProcesses names the processes of all inputs and orders them: by input, then in their order within it.
 func (s *Stage) rankProcesses() {
 	var all []timeline.Track
 	for id := range timeline.TrackID(s.view.TrackCount()) {
@@ -401,24 +405,25 @@ func (s *Stage) rankProcesses() {
 	for i := range all {
 		s.whole.SetSortIndex(all[i].ID, int32(i))
 		place := places[all[i].ID]
-		if place == 0 { // it keeps the ids of its input; ids made for it must not meet the other ids
+		if place == 0 { // the first input keeps its ids; new ids must not collide with them
 			place = last + 1
 		}
 		s.whole.SetAssignedBase(all[i].ID, int64(place))
 	}
 }
 
-// nameProcesses names processes. A name that several inputs have gets the name of the input; one that several processes of an input
-// have gets the first label that tells it from the others ("python (GPU 1)"), unless the full name does so anyway.
+// nameProcesses makes process names unique. A name that occurs in several inputs gets the input's name; one that several
+// processes of an input have gets the first label that distinguishes the process ("python (GPU 1)"), unless the full name
+// does so anyway.
 func (s *Stage) nameProcesses(all []timeline.Track) {
 	type inputName struct {
 		part *part
 		name string
 	}
-	named := map[string]*part{}      // the input with a process of the name; nil: several
-	sharing := map[inputName]int{}   // processes of an input with the name
-	labels := map[string]bool{}      // that tell no process of an input from the others
-	unique := timeline.UniqueNames{} // ids that are texts
+	named := map[string]*part{}      // the only input with a process of that name; nil: several
+	sharing := map[inputName]int{}   // number of an input's processes with the name
+	labels := map[string]bool{}      // labels that all processes of an input share
+	unique := timeline.UniqueNames{} // text ids
 	for i := range all {
 		t, of := &all[i], s.of[all[i].ID]
 		sharing[inputName{of, t.Name}]++
@@ -462,7 +467,7 @@ func (s *Stage) label(p *part) string {
 	return "input " + p.name
 }
 
-// hostSuffix returns what is after the names of the processes of an input where several hosts are on one machine.
+// hostSuffix returns the suffix for the names of an input's processes if several hosts share a machine in the output.
 func (s *Stage) hostSuffix(p *part) string {
 	if host := s.job.Plan.Inputs[p.input].Host; s.job.Plan.Hosts > 1 && host != "" && !s.job.Machines {
 		return " @" + host
@@ -470,8 +475,8 @@ func (s *Stage) hostSuffix(p *part) string {
 	return ""
 }
 
-// textID returns the id by which the output knows a process whose id is a text, to tell it from others: its name, with the name of
-// its input and a number if an earlier process has the same one. A number beyond 64 bits stays, unless it is taken.
+// textID returns a unique id in the output for a process whose id is a text: its name, with its input's name and a number if
+// an earlier process has the same id. A number beyond 64 bits is kept, unless it is taken.
 func (s *Stage) textID(t *timeline.Track, name string, unique timeline.UniqueNames) (timeline.ProcessKey, string) {
 	key, of := t.InputID, s.of[t.ID].name
 	if !key.IsNumber {
@@ -489,7 +494,7 @@ func (s *Stage) textID(t *timeline.Track, name string, unique timeline.UniqueNam
 	return key, name
 }
 
-// describeInputs records the origin and the place of each input in the trace.
+// describeInputs records in the trace where each input came from and where it was placed.
 func (s *Stage) describeInputs() {
 	for n, part := range s.parts {
 		in, p := &s.job.Inputs[part.input], &s.job.Plan.Inputs[part.input]

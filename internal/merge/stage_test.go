@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// inputs returns a job of two inputs, one and two, of which the second is 1 µs late. shared: their equal pids are one process.
+// inputs returns a job with two inputs, one and two; the second is 1 µs late. shared: equal pids are one process.
 func inputs(shared, flows bool) *Job {
 	plan := &Plan{
 		Inputs: []Placed{{}, {Offset: 1000}}, spaces: newGroups(2), ids: newGroups(2), requests: make([]map[string]string, 2), threads: make([]map[threadKey]uint64, 2),
@@ -27,7 +27,7 @@ func inputs(shared, flows bool) *Job {
 	return &Job{Sources: []Source{{Name: "one"}, {Name: "two"}}, Inputs: []Input{{Name: "one"}, {Name: "two"}}, Plan: plan, LinkFlows: flows}
 }
 
-// several reads the inputs of a job, one after the other, and returns the timeline.
+// several reads the inputs of a job one after another, and returns the timeline.
 func several(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
@@ -45,7 +45,7 @@ func several(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) *
 	return tl
 }
 
-// shown is several with what a walk shows.
+// shown is several, and also returns what a walk shows.
 func shown(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) (*timeline.Timeline, []string) {
 	t.Helper()
 	tl := several(t, job, add)
@@ -86,7 +86,7 @@ func must(err error) {
 	}
 }
 
-// TestInputsAreApart: equal pids and equal ids of flows of two inputs have nothing to do with each other.
+// TestInputsAreApart: equal pids and equal flow ids in two inputs have nothing to do with each other.
 func TestInputsAreApart(t *testing.T) {
 	tl, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		if input == 0 {
@@ -111,8 +111,8 @@ func TestInputsAreApart(t *testing.T) {
 	}
 }
 
-// TestInputsWithTextIDs: processes whose ids are texts, or numbers beyond 64 bits, have ids of their own in the output, whether their names
-// begin with ranks or not, and even if one is called what another one becomes.
+// TestInputsWithTextIDs: processes whose ids are texts, or numbers beyond 64 bits, have unique ids in the output, whether
+// their names start with ranks or not, and even if the name of one is the new id of another.
 func TestInputsWithTextIDs(t *testing.T) {
 	const huge = "18446744073709551616"
 	for _, c := range []struct {
@@ -178,8 +178,8 @@ func TestThreadsOfInput(t *testing.T) {
 	}
 }
 
-// TestInputsShareProcess: what the second input has on a thread is on a track of its own below it, because two recorders do not nest;
-// ids of flows mean the same if that is said.
+// TestInputsShareProcess: the second input's events on a thread are on a separate track below it, because slices from two
+// recorders do not nest; equal flow ids mean the same flow if the job says so.
 func TestInputsShareProcess(t *testing.T) {
 	_, got := shown(t, inputs(true, true), func(b *timeline.Builder, input int) {
 		if input == 0 {
@@ -194,7 +194,7 @@ func TestInputsShareProcess(t *testing.T) {
 	}
 }
 
-// TestLinks: events of several inputs with one key become a flow, in the order of time; one input alone does not.
+// TestLinks: events with the same key in several inputs become a flow, in time order; events in a single input do not.
 func TestLinks(t *testing.T) {
 	_, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		process := b.Process(timeline.ProcessKey{Num: 7})
@@ -238,8 +238,8 @@ func TestLinkAmbiguous(t *testing.T) {
 	}
 }
 
-// TestLinksToParents: a span leads to each of its children in another input, however many there are, and an answer comes from the child that
-// serves. What is in one input its reader shows.
+// TestLinksToParents: a span leads to each of its children in another input, however many there are, and an answer comes from
+// the child that serves. Links within one input are left to its reader.
 func TestLinksToParents(t *testing.T) {
 	type member struct {
 		input int
@@ -342,7 +342,7 @@ func TestLinksToParents(t *testing.T) {
 	}
 }
 
-// TestInputEndsWithFlows: flow events after the last slice of an input are not of the next one.
+// TestInputEndsWithFlows: flow events after the last slice of an input do not belong to the next input.
 func TestInputEndsWithFlows(t *testing.T) {
 	_, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 7}), timeline.ThreadKey{Num: 7})

@@ -12,14 +12,16 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Traced are the facts in a trace of Chrome about the clocks of its pages. Two facts place the time origin of a page:
+// Traced holds the facts in a Chrome trace about the clocks of its pages. Two kinds of facts place the time origin of a page:
 //
-//   - Chrome records the self-profiles of pages in its own way too, as profiles of the source SelfProfiling. One whose
-//     samples are the self-profile's, all at one distance, gives the time origin to within a few microseconds.
-//   - navigationStart is the time origin of the page that was navigated to. The page may be the one of the self-profile if it
-//     is among its scripts, as a page with a script in it is, or if it is of the same thread and origin as one that is.
+//   - Chrome also records the self-profiles of pages itself, as profiles with the source SelfProfiling. If all samples of one
+//     are at the same distance from the self-profile's samples, that yields the time origin to within a few microseconds.
+//   - navigationStart is the time origin of the page that was navigated to. This may be the self-profile's page if it is
+//     among the profile's scripts, as a page with an inline script is, or if it has the same thread and origin as such a
+//     page.
 //
-// Anything else, such as where a function of the profile runs in the trace, would be a guess. It may only confirm one of these places.
+// Anything else, such as where a function of the profile runs in the trace, would be a guess, and may only confirm one of
+// these places.
 type Traced struct {
 	profiles    []tracedProfile
 	navigations []navigation
@@ -27,7 +29,7 @@ type Traced struct {
 	any         bool  // start and end are known
 }
 
-// tracedID is what identifies a profile in a trace.
+// tracedID identifies a profile in a trace.
 type tracedID struct {
 	pid int64
 	id  string
@@ -37,15 +39,15 @@ type tracedID struct {
 type tracedProfile struct {
 	tracedID
 	tid      int64
-	selfMade bool // of the source SelfProfiling
-	headed   bool // its head says when it began
+	selfMade bool // its source is SelfProfiling
+	headed   bool // start is known from its head
 	times    []Nanos
-	slack    Nanos // by which all times may be wrong
-	// otherClock is set if its start is on another clock than the times of the trace.
+	slack    Nanos // the possible error of all times
+	// otherClock is set if its start is on a different clock from the trace's times.
 	otherClock bool
-	mixed      bool // the samples may be of other profiles of the thread
+	mixed      bool // samples of other profiles of the thread may be among these
 
-	start  Nanos // as its head has it
+	start  Nanos // the startTime in its head
 	pieces []tracedPiece
 }
 
@@ -60,24 +62,24 @@ type navigation struct {
 	pid, tid int64
 	ts       Nanos
 	url      string
-	inFrame  bool // the page is not a tab's, but in a frame of one
+	inFrame  bool // the page is in a frame, not a tab's own
 }
 
-// Names and values of Chrome.
+// Names and values that Chrome uses.
 const (
 	selfProfiling = "SelfProfiling"        // the source of profiles that pages make of themselves
-	documentURL   = "documentLoaderURL"    // of a navigationStart
-	isTab         = "isOutermostMainFrame" // not in traces of old versions
+	documentURL   = "documentLoaderURL"    // the address in a navigationStart
+	isTab         = "isOutermostMainFrame" // absent in traces of old versions
 )
 
-// maxTracedSamples bounds the samples that are kept of a trace.
+// maxTracedSamples bounds the samples kept from a trace.
 const maxTracedSamples = 1 << 24
 
 // tracedReader gathers a Traced from the events of a trace.
 //
-// In traces of Chrome the pieces of V8 profiles are instants, with arguments that may be JSON text. In traces that weft wrote, a
-// self-made profile has the samples of the thread with its id, or of the sampled thread itself; they count from the time of the
-// head or, if an older version wrote them, from the startTime in it, so that all may be wrong by the difference.
+// In Chrome's traces the pieces of V8 profiles are instants, whose arguments may be JSON text. In traces that weft wrote, the
+// samples of a self-made profile are on the thread with its id or on the sampled thread itself. They count from the time of
+// the head or, in traces from older versions, from the startTime in it, so that all may be wrong by the difference.
 type tracedReader struct {
 	b       *timeline.Builder
 	view    *timeline.Timeline // of b
@@ -86,21 +88,21 @@ type tracedReader struct {
 	heads   []tracedHead
 	samples map[threadKey][]Nanos
 	kept    int              // samples and deltas
-	sub     jsonscan.Scanner // of arguments that are JSON text
+	sub     jsonscan.Scanner // for arguments that are JSON text
 }
 
 // tracedHead is the head of a self-made profile.
 type tracedHead struct {
 	profile int // in Traced.profiles
 	thread  threadKey
-	apart   Nanos // of its time and the startTime in it
+	apart   Nanos // the distance between its time and the startTime in it
 }
 
 func newTracedReader(b *timeline.Builder) *tracedReader {
 	return &tracedReader{b: b, view: b.View(), byID: map[tracedID]int{}, samples: map[threadKey][]Nanos{}}
 }
 
-// event looks at an event. Those at time 0 are metadata.
+// event gathers the facts in an event. Events at time 0 are metadata, and do not extend the trace.
 func (r *tracedReader) event(ev *timeline.Event) {
 	all := &r.all
 	if ev.TS > 0 {
@@ -138,7 +140,7 @@ func (r *tracedReader) room(n int) bool {
 	return true
 }
 
-// data returns the members of the argument data of an event, and calls text instead if that is JSON text.
+// data yields the members of an event's data argument; if that is JSON text, it calls text for each member instead.
 func (r *tracedReader) data(ev *timeline.Event, text func(key []byte)) iter.Seq[timeline.Arg] {
 	return func(yield func(timeline.Arg) bool) {
 		for arg := range r.view.ArgList(ev.Args) {
@@ -162,7 +164,7 @@ func (r *tracedReader) data(ev *timeline.Event, text func(key []byte)) iter.Seq[
 	}
 }
 
-// navigation adds a navigation, unless it is to the empty page of a new frame.
+// navigation adds a navigation, unless it has no address, as for the empty page of a new frame.
 func (r *tracedReader) navigation(ev *timeline.Event) {
 	process, thread, _ := r.b.IDs(ev.Track)
 	n := navigation{pid: process.Num, tid: thread.Num, ts: ev.TS}
@@ -179,7 +181,7 @@ func (r *tracedReader) navigation(ev *timeline.Event) {
 	}
 }
 
-// navigationMember reads a member of the data of a navigation that is JSON text.
+// navigationMember reads a member of a navigation's data from JSON text.
 func (r *tracedReader) navigationMember(n *navigation, key []byte) {
 	switch string(key) {
 	case documentURL:
@@ -194,8 +196,8 @@ func (r *tracedReader) navigationMember(n *navigation, key []byte) {
 	}
 }
 
-// sameClock is how far the startTime of a profile may be from the time of its head: they are read one after the other. On
-// clocks of which one stops while the system sleeps they are farther apart.
+// sameClock is how far the startTime of a profile may be from the time of its head: they are read one after the other. If one
+// of the clocks stops while the system sleeps, they are farther apart.
 const sameClock = 10_000_000
 
 // piece handles the head of a profile, or a chunk of its samples.
@@ -236,7 +238,7 @@ func (r *tracedReader) piece(ev *timeline.Event) {
 	}
 }
 
-// profileMember reads a member of the data of a piece that is JSON text.
+// profileMember reads a member of a piece's data from JSON text.
 func (r *tracedReader) profileMember(p *tracedProfile, piece *tracedPiece, key []byte, isHead bool) {
 	switch {
 	case string(key) == "source":
@@ -276,7 +278,7 @@ func micros(a *timeline.Arg) Nanos {
 	return 0
 }
 
-// inRange returns exact, a time that is about n, or the longest time that a profile may last, so that sums are times as well.
+// inRange returns exact, whose approximate value is n, clamped to half the longest time so that sums do not overflow.
 func inRange(n float64, exact Nanos) Nanos {
 	const most = maxNanos / 2
 	switch {
@@ -290,7 +292,7 @@ func inRange(n float64, exact Nanos) Nanos {
 	return exact
 }
 
-// idOf returns the id of a piece, which readers keep beside the arguments.
+// idOf returns the id of a piece, which readers store among the event's own arguments.
 func (r *tracedReader) idOf(ev *timeline.Event) (id string) {
 	for arg := range r.view.ArgList(ev.Args) {
 		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
@@ -305,7 +307,7 @@ func (r *tracedReader) idOf(ev *timeline.Event) (id string) {
 	return id
 }
 
-// finish returns the facts after the input was read.
+// finish returns the facts once the input has been read.
 func (r *tracedReader) finish() *Traced {
 	for i := range r.all.profiles {
 		p := &r.all.profiles[i]
@@ -324,11 +326,11 @@ func (r *tracedReader) finish() *Traced {
 	return &r.all
 }
 
-// addSampled assigns the samples of threads to the self-made profiles without chunks: of the sampled thread, and of
-// the one with the id of the profile. Several profiles of one thread have its samples once: from which of them they are
-// does not change where they lie, but they may be wrong by the most of all.
+// addSampled assigns threads' samples to the self-made profiles without chunks: those on the sampled thread, and on the
+// thread with the profile's id. Samples of a thread with several profiles are added once: which profile they belong to does
+// not change where they lie, but their slack is the largest of all.
 func (r *tracedReader) addSampled() {
-	owners := map[tracedID][]threadKey{} // by id of a profile
+	owners := map[tracedID][]threadKey{} // by profile id
 	for _, th := range r.b.Threads() {
 		process, thread, _ := r.b.IDs(th.Track)
 		key := threadKey{process, thread}
@@ -337,7 +339,7 @@ func (r *tracedReader) addSampled() {
 			owners[of] = append(owners[of], key)
 		}
 	}
-	added := map[threadKey]int{} // indexes in Traced.profiles
+	added := map[threadKey]int{} // indexes in Traced.profiles, by thread
 	for _, h := range r.heads {
 		p := &r.all.profiles[h.profile]
 		if len(p.times) > 0 || p.otherClock {
@@ -353,7 +355,7 @@ func (r *tracedReader) addSampled() {
 	}
 }
 
-// addThread assigns the samples of a thread to a profile; others may be mixed in.
+// addThread assigns the samples of a thread to a profile; if mixed, samples of other profiles may be among them.
 func (r *tracedReader) addThread(added map[threadKey]int, h tracedHead, thread threadKey, mixed bool) {
 	at, ok := added[thread]
 	if !ok {

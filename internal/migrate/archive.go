@@ -24,9 +24,9 @@ type archive struct {
 	*Worker
 	task    *Task
 	record  *Record
-	prior   map[string]*Record // of members, by name; those that were not met yet
+	prior   map[string]*Record // records of members that were not read yet, by name
 	outputs map[inputKey]string
-	n       int64 // members with records
+	n       int64 // number of members with records
 	twice   uint64
 	jobs    sync.WaitGroup
 	mu      sync.Mutex
@@ -35,14 +35,14 @@ type archive struct {
 
 // A member is a file in an archive.
 type member struct {
-	name  string // as the archive has it
+	name  string // as in the archive
 	size  int64  // unpacked
 	mtime time.Time
-	link  bool // or something else that is not a file
+	link  bool // a link, or something else that is not a file
 	open  func() (io.Reader, error)
 }
 
-// A memberJob is a member in memory, which any worker may convert.
+// A memberJob is a member in memory that any worker may convert.
 type memberJob struct {
 	a *archive
 	c *content
@@ -82,7 +82,7 @@ func (w *Worker) convertArchive(ctx context.Context, t *Task, c *content, f Inpu
 	return nil
 }
 
-// read goes through the archive.
+// read reads the archive and converts its members.
 func (a *archive) read(ctx context.Context, f Input, size int64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -95,7 +95,7 @@ func (a *archive) read(ctx context.Context, f Input, size int64) (err error) {
 	return a.readTar(ctx, f)
 }
 
-// forget ends the records of failed members that no longer exist.
+// forget ends the records of members that no longer exist, except for converted ones.
 func (a *archive) forget() error {
 	for _, r := range a.prior {
 		if r.State != Done {
@@ -107,7 +107,7 @@ func (a *archive) forget() error {
 	return nil
 }
 
-// readTar goes through a tar archive, packed or not, as a stream.
+// readTar reads a tar archive, compressed or not, as a stream.
 func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 	in := newHashedReader(f, a.count)
 	defer in.stop()
@@ -154,10 +154,10 @@ func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 	return nil
 }
 
-// tarEnd looks for the block of zeros at the end of a tar archive, because package tar accepts a truncated one.
+// tarEnd looks for the block of zeros at the end of a tar archive, because package tar accepts truncated archives.
 type tarEnd struct {
 	r     io.Reader
-	zeros int // at the end of what was read
+	zeros int // number of zeros at the end of the bytes read so far
 }
 
 // Read implements io.Reader.
@@ -171,7 +171,7 @@ func (e *tarEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// marked reports whether the end was there.
+// marked reports whether the input ended with such a block.
 func (e *tarEnd) marked() bool {
 	const block = 512
 	return e.zeros >= block
@@ -187,7 +187,7 @@ func (a *archive) readFailure(ctx context.Context, in *hashedReader, err error) 
 	return failf(KindUnreadable, "%s", err)
 }
 
-// readZip goes through a zip archive.
+// readZip reads a zip archive.
 func (a *archive) readZip(ctx context.Context, f Input, size int64) error {
 	members, err := zipMembers(f, size)
 	if err != nil {
@@ -225,7 +225,7 @@ func (a *archive) readZip(ctx context.Context, f Input, size int64) error {
 // drive matches the start of a Windows path.
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// memberName returns the path of a member below the archive, or why it cannot have one.
+// memberName returns the path of a member below the archive, or a failure if the name is invalid.
 func memberName(name string) (string, *failure) {
 	slashed := strings.ReplaceAll(name, `\`, "/")
 	for part := range strings.SplitSeq(slashed, "/") {
@@ -240,7 +240,7 @@ func memberName(name string) (string, *failure) {
 	return clean, nil
 }
 
-// member converts a member, or hands it to a worker that waits. The error is one of the run.
+// member converts a member, or hands it to an idle worker. Errors are errors of the run.
 func (a *archive) member(ctx context.Context, m *member) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -309,7 +309,7 @@ func (l *limited) Read(p []byte) (int, error) {
 // maxUnpacked bounds a member of an archive, in bytes.
 const maxUnpacked = 100 << 30
 
-// convertMember reads a small member into memory, for any worker; a large one is converted at once.
+// convertMember reads a small member into memory for any worker to convert; it converts a large one at once.
 func (a *archive) convertMember(ctx context.Context, m *member, c *content, action string) error {
 	src, err := m.open()
 	if err != nil {
@@ -334,7 +334,7 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 	if n > small || n > max(m.size, packedHead) {
 		c.src, c.size = io.MultiReader(&held, bounded), m.size
 		if c.size <= maxWhole {
-			c.size = maxWhole + 1 // it says less than there is
+			c.size = maxWhole + 1 // its stated size is too small
 		}
 		if err := a.convertContent(ctx, c); err != nil {
 			return err
@@ -360,7 +360,7 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 	return a.err
 }
 
-// memberFailure is why a member cannot be read: the archive is damaged, or reading the archive failed, which may pass.
+// memberFailure returns why a member cannot be read: the archive is damaged, or reading it failed, which may be temporary.
 func memberFailure(err error) *failure {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return readingFailure(err)
@@ -368,7 +368,7 @@ func memberFailure(err error) *failure {
 	return failf(KindUnreadable, "%s", err)
 }
 
-// shareOfMember is the part of the memory budget of a file that a member waiting in memory may take.
+// shareOfMember divides a file's memory budget; a member waiting in memory may use up to one such share.
 const shareOfMember = 4
 
 // run converts the member.
@@ -387,7 +387,7 @@ func (j memberJob) run(ctx context.Context, w *Worker) {
 	}
 }
 
-// finishMember records the outcome of a member, unless its record has it.
+// finishMember records the outcome of a member, unless its earlier record already has the same outcome.
 func (a *archive) finishMember(c *content, recorded bool) error {
 	if c.record.State == Done {
 		a.counts.members.Add(1)

@@ -13,19 +13,20 @@ import (
 	"time"
 )
 
-// A Batch converts tasks that another program hands out: a worker of a cluster. It has the decisions, the conversions and the records
-// of a run, but no walk, queue or journal.
+// A Batch converts tasks that another program hands out, for example in a cluster worker. It makes decisions, conversions and
+// records like a run, but has no walk, queue or journal.
 //
-// Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, FileTimeout, Verify, Force,
-// RetryFailed and Redo.
+// It uses only the Config fields that concern single files: Out and Root (with a Scratch), Convert, Settings, Perfetto,
+// FileTimeout, Verify, Force, RetryFailed and Redo.
 type Batch struct {
 	run     *run
 	mu      sync.Mutex
 	records []*Record
 }
 
-// NewBatch begins a batch. Inputs come from storage, or from below c.Root if it is nil. Outputs go below c.Out, with temporary files
-// in scratch, or to storage if scratch is nil. With neither of them it is for decisions about local files only.
+// NewBatch returns a new batch. Inputs come from storage, or from below c.Root if storage is nil. Outputs go below c.Out,
+// with temporary files in scratch, or to storage if scratch is nil. If both are nil, the batch can only decide about local
+// files.
 func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	if err := c.checkConversion(); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	return b, nil
 }
 
-// mixedStorage has local outputs and other inputs.
+// mixedStorage writes outputs locally and reads inputs from another storage.
 type mixedStorage struct {
 	localStorage
 	inputs Storage
@@ -73,7 +74,7 @@ func (b *Batch) keep(r *Record) error {
 	return nil
 }
 
-// Decide completes a task, of which Found and Collision are known, by the records of its input and of the members of that. It
+// Decide completes a task whose Found and Collision are set, using the records of its input and of the input's members. It
 // reports whether there is anything to do.
 func (b *Batch) Decide(t *Task, own *Record, members map[string]*Record) bool {
 	f := &t.Found
@@ -92,7 +93,8 @@ func (b *Batch) Decide(t *Task, own *Record, members map[string]*Record) bool {
 	return t.Action != actSkip && t.Action != actFail
 }
 
-// Do carries out a task with the memory of a worker. An error concerns the storage or ctx; the outcome of the input is in its record.
+// Do carries out a task, reusing the worker's memory. Errors concern only the storage or ctx; the outcome of the input is in
+// its record.
 func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
 	w.run, w.workers = b.run, 1
 	if f := &t.Found; f.State != "" {
@@ -109,7 +111,7 @@ func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
 	return w.do(ctx, t)
 }
 
-// Fail records that a task failed for a reason that the caller has.
+// Fail records that a task failed for the caller's reason.
 func (b *Batch) Fail(t *Task, kind Kind, reason string) error {
 	record := b.run.newRecord(t.Found.Path, "", t.Found.Size, t.Found.Mtime)
 	record.State, record.Kind, record.Reason = Failed, kind, reason
@@ -130,7 +132,7 @@ func (b *Batch) Records() []*Record {
 	return sorted
 }
 
-// Part returns the records as a part of a manifest: a header and a line for each.
+// Part returns the records as a part of a manifest: a header, and a line for each record.
 func (b *Batch) Part() (part []byte, err error) {
 	h := b.run.header()
 	h.Root = b.run.Root
@@ -145,7 +147,7 @@ func (b *Batch) Part() (part []byte, err error) {
 	return part, nil
 }
 
-// StateFolder is the folder, below the folder of outputs, of the manifest and parts.
+// StateFolder is the folder for the manifest and parts, below the output folder.
 const StateFolder = stateFolder
 
 // ManifestName is the name of the manifest in StateFolder.
@@ -156,19 +158,19 @@ func PartName() string {
 	return fmt.Sprintf("%s%016x-%016x%s", partPrefix, time.Now().UnixNano(), rand.Uint64(), linesSuffix)
 }
 
-// PartTime returns when the name of a part was made; false if the name is not a part's.
+// PartTime returns when the name of a part was created; false if the name is not a part's.
 func PartTime(name string) (at time.Time, ok bool) {
 	var ns, random uint64
 	n, _ := fmt.Sscanf(name, partPrefix+"%16x-%16x"+linesSuffix, &ns, &random)
 	return time.Unix(0, int64(ns)), n == 2
 }
 
-// IsStateFile reports whether a file in StateFolder has records: the manifest, a part, a journal.
+// IsStateFile reports whether a file in StateFolder contains records: the manifest, a part or a journal.
 func IsStateFile(name string) bool {
 	return name == manifestName || isJournal(name)
 }
 
-// SavePart stores a part below a local folder of outputs. It is there as a whole or not at all.
+// SavePart stores a part below a local output folder, atomically.
 func SavePart(out string, scratch *Scratch, part []byte) error {
 	s := stateOf(out)
 	name := PartName()
@@ -194,23 +196,25 @@ func SavePart(out string, scratch *Scratch, part []byte) error {
 	return nil
 }
 
-// A Scratch is a folder for the temporary files of one process, below the folder of outputs. A lock tells that the process lives.
+// A Scratch is a folder for the temporary files of one process, below the output folder. A lock shows that the process is
+// alive.
 type Scratch struct {
-	name string // below the folder of the state
+	name string // below the state folder
 	dir  string
 	lock *os.File
 }
 
 const scratchPrefix = "process-"
 
-// NewScratch makes a folder for temporary files below the folder of outputs, and the latter if it is not there.
+// NewScratch creates a folder for temporary files below the output folder, which it creates if necessary.
 func NewScratch(out string) (*Scratch, error) {
 	s := stateOf(out)
 	c := new(Scratch)
 	if err := os.MkdirAll(s.path(tempFolder), 0o777); err != nil {
 		return nil, stopped(err, "%s: %s", out, cause(err))
 	}
-	// The lock lies beside the folder and is held before that is there, so that no other process takes the folder for a dead one.
+	// The lock is beside the folder and is acquired before the folder exists, so that no other process takes the folder for a
+	// dead process's.
 	err := errLocked
 	for err == errLocked { // another process is sweeping
 		c.name = tempFolder + "/" + fmt.Sprintf("%s%016x", scratchPrefix, rand.Uint64())
@@ -227,7 +231,7 @@ func NewScratch(out string) (*Scratch, error) {
 	return c, nil
 }
 
-// Close removes the folder with all that is in it.
+// Close removes the folder with its contents.
 func (c *Scratch) Close() error {
 	err := os.RemoveAll(c.dir)
 	if c.lock != nil {
@@ -237,14 +241,14 @@ func (c *Scratch) Close() error {
 	return err
 }
 
-// Sweep removes what processes that died have left below a folder of outputs, and returns how many temporary files that were.
+// Sweep removes the temporary files that dead processes left below an output folder, and returns their number.
 func Sweep(out string) (removed int, err error) {
 	s := stateOf(out)
 	locks, err := filepath.Glob(s.path(filepath.Join(tempFolder, scratchPrefix+"*.lock")))
 	for _, name := range locks {
 		lock, err := openLocked(name, false)
 		if err != nil {
-			continue // it lives, or another process is sweeping
+			continue // the process is alive, or another one is sweeping
 		}
 		dir := strings.TrimSuffix(name, ".lock")
 		left, _ := os.ReadDir(dir)
@@ -259,8 +263,8 @@ func Sweep(out string) (removed int, err error) {
 	return removed, err
 }
 
-// Find goes through the inputs of a configuration in order, as a run does. Found and Collision of the tasks are set. Nothing is
-// opened, and what the filters leave out is not among them.
+// Find yields the inputs of a configuration in order, as a run does, without those that the filters exclude. Found and
+// Collision of the tasks are set. It opens no inputs.
 func Find(c Config) iter.Seq2[*Task, error] {
 	return func(yield func(*Task, error) bool) {
 		r := newRun(&c)
@@ -314,7 +318,7 @@ func (r *run) find(yield func(*Task) bool) error {
 	}
 }
 
-// Take returns a function that reports whether filters take the path of an input.
+// Take returns a function that reports whether filters include the path of an input.
 func Take(all []Filter) (func(path string) bool, error) {
 	list, err := parseFilters(all)
 	return list.take, err

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// contentOf reads everything below a folder but journals and locks.
+// contentOf reads all files below a folder except journals and locks.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	content := map[string]string{}
@@ -32,7 +32,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return content
 }
 
-// migrateByBatch does what Run does with batches of two files.
+// migrateByBatch does the same as Run, in batches of two files.
 func migrateByBatch(t *testing.T, c Config) (todo int) {
 	t.Helper()
 	scratch, err := NewScratch(c.Out)
@@ -96,7 +96,7 @@ func migrateByBatch(t *testing.T, c Config) (todo int) {
 	return todo
 }
 
-// Batches make the tree and the manifest that a run makes, and each goes on where the other has stopped.
+// Batches make the same tree and manifest as a run, and either continues where the other stopped.
 func TestBatchesDoWhatRunsDo(t *testing.T) {
 	a := newTestArchive(t, map[string]string{
 		"a.json": small, "b/A.json": small, "b/a.json": small, "damaged.json": `[{"ph":"X",`, "readme.txt": "hello", "empty": "",
@@ -119,7 +119,7 @@ func TestBatchesDoWhatRunsDo(t *testing.T) {
 	if diff := cmp.Diff(contentOf(t, again.out), got); diff != "" {
 		t.Errorf("a run (-) and batches (+):\n%s", diff)
 	}
-	// What failed by being missing or colliding is tried again, as by a run.
+	// Missing and colliding inputs are tried again, as in a run.
 	config.Out = again.out
 	if m := migrateByBatch(t, config); m >= n || m != 1 {
 		t.Errorf("%d of %d are done again", m, n)
@@ -129,7 +129,7 @@ func TestBatchesDoWhatRunsDo(t *testing.T) {
 	}
 }
 
-// Parts that are not merged yet are records like others.
+// Records in parts that are not merged yet count like others.
 func TestPartsCountBeforeTheyAreMerged(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
 	scratch, err := NewScratch(a.out)
@@ -180,7 +180,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dead.lock.Close() // as the end of the process does
+	dead.lock.Close() // as at the end of the process
 	if n, err := Sweep(out); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

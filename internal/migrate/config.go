@@ -13,29 +13,29 @@ import (
 
 // A Config describes a migration. Only Out and, for most runs, Inputs or Lists are required.
 type Config struct {
-	Out    string   // the folder of outputs; it is made if it is not there
-	Root   string   // the folder below which outputs mirror inputs; "" for the one folder of Inputs, otherwise the working directory
-	Inputs []string // folders, files, and patterns with **; files that folders and patterns find and that are not traces are skipped
-	Lists  []string // files with names, one a line; "-" is Stdin
-	NUL    bool     // names of lists end with a NUL
+	Out    string   // the output folder; created if missing
+	Root   string   // the folder below which outputs mirror inputs; "": the one folder in Inputs, otherwise the working directory
+	Inputs []string // folders, files, and patterns with **; files found by folders and patterns are skipped if they are not traces
+	Lists  []string // files that list names, one per line; "-" is Stdin
+	NUL    bool     // names in lists end with a NUL
 	Stdin  io.Reader
 
 	Filters []Filter
 
-	// Convert are the options of each conversion. Its Memory is the budget of a file. Its Workers are not used.
+	// Convert are the options for each conversion. Memory is the budget per file. Workers is not used.
 	Convert convert.Options
-	// Settings are the options that change bytes, by names and values, as they are recorded: outputs that were made
-	// with others are made again.
+	// Settings are the options that affect the output bytes, by name, as they are recorded: outputs made with other settings
+	// are made again.
 	Settings map[string]string
-	// Perfetto says what becomes of Perfetto traces: "skip" (as ""), "copy" or "convert".
+	// Perfetto is the treatment of Perfetto traces: "skip" (the same as ""), "copy" or "convert".
 	Perfetto string
 
-	Jobs        int           // files at once; 0: one for every core
-	FileTimeout time.Duration // of a file; 0: none
-	Verify      bool          // outputs are verified before they get their names
-	Force       bool          // replace files that no record knows
-	Redo        string        // what is converted again: "version", "all"; "": nothing
-	RetryFailed bool          // only what failed; Inputs and Lists are not needed
+	Jobs        int           // number of files at once; 0: one per core
+	FileTimeout time.Duration // per file; 0: none
+	Verify      bool          // verify outputs before they get their names
+	Force       bool          // replace files that have no record
+	Redo        string        // what to convert again: "version", "all"; "": nothing
+	RetryFailed bool          // convert only inputs that failed; Inputs and Lists are not needed
 
 	Shard  Shard
 	DryRun bool // decide and count; write nothing
@@ -46,23 +46,23 @@ type Config struct {
 	OnProgress func(Progress)
 }
 
-// A Decision is what a run does with an input, and why.
+// A Decision states what a run does with an input, and why.
 type Decision struct {
 	Input  string `json:"input"`
 	Member string `json:"member,omitempty"`
 	Size   int64  `json:"size"`
-	// Action is convert, skip, fail or hash: what is hashed is converted if its content has changed.
+	// Action is convert, skip, fail or hash. A hashed input is converted if its content has changed.
 	Action string `json:"action"`
 	Reason string `json:"reason"`
 }
 
-// A Shard is a part of the inputs, chosen by their paths: the one of number Index of Count. The zero Shard is everything.
+// A Shard is part number Index of Count parts of the inputs, chosen by their paths. The zero Shard is everything.
 type Shard struct{ Index, Count int }
 
-// maxShards bounds the number of shards; more would hardly be a plan.
+// maxShards bounds the number of shards; more would hardly be intended.
 const maxShards = 1 << 20
 
-// ParseShard reads "I/N", with I from 0.
+// ParseShard parses "I/N", where I counts from 0.
 func ParseShard(text string) (Shard, error) {
 	index, count, _ := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
@@ -76,12 +76,12 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{i, n}, nil
 }
 
-// Has reports whether an input belongs to the shard. input is the path below the root, as records have it.
+// Has reports whether an input belongs to the shard. input is the path below the root, as in records.
 func (s Shard) Has(input string) bool {
 	return s.Count <= 1 || shardHash(input)%uint64(s.Count) == uint64(s.Index)
 }
 
-// String returns "3-of-16", or "all" for everything: a part of file names.
+// String returns "3-of-16", or "all" for everything, for use in file names.
 func (s Shard) String() string {
 	if s.Count <= 1 {
 		return "all"
@@ -89,7 +89,7 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d-of-%d", s.Index, s.Count)
 }
 
-// check refuses invalid configurations.
+// check rejects invalid configurations.
 func (c *Config) check() error {
 	switch {
 	case c.Out == "":
@@ -102,7 +102,7 @@ func (c *Config) check() error {
 	return c.checkConversion()
 }
 
-// checkConversion refuses invalid options of conversions.
+// checkConversion rejects invalid conversion options.
 func (c *Config) checkConversion() error {
 	switch {
 	case !slices.Contains([]string{"", "skip", "copy", "convert"}, c.Perfetto):

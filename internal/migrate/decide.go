@@ -15,15 +15,15 @@ func shardHash(input string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// The actions for an input.
+// Actions for an input.
 const (
 	actConvert = "convert"
-	actHash    = "hash" // and converted if the content has changed
+	actHash    = "hash" // hash, and convert if the content has changed
 	actSkip    = "skip"
 	actFail    = "fail"
 )
 
-// The reasons for actions, as dry runs print them.
+// Reasons for actions, as dry runs print them.
 const (
 	whyNew       = "new"
 	whyUnchanged = "unchanged"
@@ -38,7 +38,7 @@ const (
 	whyLeftOut   = "not-converted" // skipped before and unchanged
 )
 
-// A decider chooses the actions for inputs by their records.
+// A decider chooses actions for inputs based on their records.
 type decider struct {
 	*Config
 	storage   Storage
@@ -65,7 +65,7 @@ func (d *decider) decide(record *Record, size, mtime int64) (action, why string)
 	case record.State == Skipped && record.MtimeNS == mtime:
 		return actSkip, whyLeftOut
 	case record.State == Skipped:
-		return actConvert, whyChanged // it is looked at again
+		return actConvert, whyChanged // check again whether it is a trace
 	case !d.outputThere(record):
 		return actConvert, whyOutput
 	case record.Weft != pfwire.Version && d.Redo == "version":
@@ -76,8 +76,8 @@ func (d *decider) decide(record *Record, size, mtime int64) (action, why string)
 	return actSkip, whyUnchanged
 }
 
-// decideFile decides about a file, or about an archive by the records of its members as well, and reports whether one of these failed
-// before.
+// decideFile decides about a file or, using the records of its members too, about an archive. It also reports whether a
+// member failed before.
 func (d *decider) decideFile(f *Found, own *Record, members map[string]*Record) (action, why string, memberFailed bool) {
 	action, why = d.decide(own, f.Size, f.Mtime)
 	if len(members) == 0 || own == nil {
@@ -95,14 +95,14 @@ func (d *decider) decideFile(f *Found, own *Record, members map[string]*Record) 
 			memberFailed = true
 		case actSkip:
 		default:
-			return actConvert, why, false // it is looked at in its turn
+			return actConvert, why, false // the member gets its own decision later
 		}
 	}
 	return action, why, memberFailed
 }
 
-// convertedAndGone reports whether a named input is not there any more because it was deleted after it was
-// converted. A record that says where the traces are must not become a failure by that.
+// convertedAndGone reports whether a named input is missing because it was deleted after it was converted. Its record, which
+// locates the traces, must not become a failure.
 func (d *decider) convertedAndGone(f *Found, own *Record) bool {
 	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
 		return false
@@ -111,7 +111,7 @@ func (d *decider) convertedAndGone(f *Found, own *Record) bool {
 	return action == actSkip || action == actHash
 }
 
-// decideFailed decides about earlier failures. A bad input stays bad until it or weft changes.
+// decideFailed decides about inputs that failed before. A bad input stays bad until it or weft changes.
 func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why string) {
 	if d.RetryFailed {
 		return actConvert, whyRetry
@@ -134,7 +134,7 @@ func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why s
 	return actFail, whyFailed
 }
 
-// outputThere reports whether the output of a record is there, with its size. An archive has none.
+// outputThere reports whether the output of a record exists with the recorded size. An archive has no output.
 func (d *decider) outputThere(record *Record) bool {
 	if record.Output == "" {
 		return true
@@ -143,7 +143,7 @@ func (d *decider) outputThere(record *Record) bool {
 	return ok && size == record.OutSize
 }
 
-// output returns where an output is.
+// output returns the path of an output.
 func (p *places) output(name string) string {
 	return filepath.Join(p.out, filepath.FromSlash(inputs.UnescapeName(name)))
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// GCPercent is GOGC while many files are converted: most of what small ones allocate is garbage at once, and collecting it less often costs a
-// few megabytes.
+// GCPercent is GOGC while many files are converted: most memory that small files allocate becomes garbage at once, and
+// collecting it less often costs only a few megabytes.
 const GCPercent = 400
 
-// Each calls do for n inputs, in their order and several at once, and returns when all calls have. It is a run without decisions and records:
-// the caller opens inputs and outputs, and do converts with Worker.Convert. An input alone gets all workers and all memory of opts;
-// several share them. No call starts after the end of ctx.
+// Each calls do for n inputs in order, several at once, and returns when all calls have returned. It is a run without
+// decisions and records: the caller opens inputs and outputs, and do converts with Worker.Convert. A single input gets all
+// workers and all memory in opts; several share them. No call starts after ctx has ended.
 func Each(ctx context.Context, opts convert.Options, n int, do func(w *Worker, i int)) {
 	if n == 1 {
 		do(&Worker{run: newRun(&Config{}), workers: opts.Workers, memory: opts.Memory}, 0)
@@ -26,7 +26,7 @@ func Each(ctx context.Context, opts convert.Options, n int, do func(w *Worker, i
 		w.memory = opts.Memory / int64(r.Jobs) * int64(w.workers)
 		do(w, i)
 	}
-	r.queue, r.cancel = newQueue(), func(error) {} // the only errors come from ctx, which has ended then
+	r.queue, r.cancel = newQueue(), func(error) {} // errors come only from ctx, once it has ended
 	for i := range n {
 		r.queue.tasks = append(r.queue.tasks, &Task{index: i})
 	}
@@ -34,7 +34,7 @@ func Each(ctx context.Context, opts convert.Options, n int, do func(w *Worker, i
 	_ = r.runWorkers(ctx) // its only errors come from the queue, which returns none here
 }
 
-// Convert converts an input of Each, with the goroutines and the memory that it has there. Its size is -1 if that is not known.
+// Convert converts an input of Each with its share of goroutines and memory. size is -1 if unknown.
 func (w *Worker) Convert(ctx context.Context, dst io.Writer, src io.Reader, size int64, opts convert.Options) (*convert.Report, error) {
 	opts.Memory = w.memory
 	return w.convert(ctx, dst, src, size, opts)
@@ -49,11 +49,11 @@ func (w *Worker) convert(ctx context.Context, dst io.Writer, src io.Reader, size
 	return w.convertWith(ctx, &w.converter, dst, src, opts)
 }
 
-// maxWhole is the size of inputs that are read before they are converted: there is nothing to gain from reading a short file
-// while it is being converted.
+// maxWhole is the size up to which inputs are read completely before they are converted: reading a short file during its
+// conversion gains nothing.
 const maxWhole = 1 << 20
 
-// whole returns the content of an input as a reader of memory, if it is short.
+// whole reads a short input into memory and returns a reader of that; it returns other inputs unchanged.
 func (w *Worker) whole(src io.Reader, size int64) (io.Reader, error) {
 	if size < 0 || size > maxWhole {
 		return src, nil
@@ -65,8 +65,8 @@ func (w *Worker) whole(src io.Reader, size int64) (io.Reader, error) {
 		return nil, err
 	}
 	read := bytes.NewReader(w.input.Bytes())
-	if n > maxWhole { // it grows while it is read
-		w.input = bytes.Buffer{} // a reader of streams may still hold the old one
+	if n > maxWhole { // the file grew while being read
+		w.input = bytes.Buffer{} // a stream reader may still use the old one
 		return io.MultiReader(read, src), nil
 	}
 	return read, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// Inputs that are converted at the same time have all workers and all memory together, and not more.
+// Inputs that are converted at the same time together have all workers and all memory, but no more.
 func TestEachSharesWorkersAndMemory(t *testing.T) {
 	const workers, memory = 8, 1 << 30
 	for _, n := range []int{1, 2, 3, 5, 8} {
@@ -20,7 +20,7 @@ func TestEachSharesWorkersAndMemory(t *testing.T) {
 			usedWorkers, usedMemory = usedWorkers+w.workers, usedMemory+w.memory
 			mu.Unlock()
 			all.Done()
-			all.Wait() // until all inputs are at work
+			all.Wait() // until all inputs are being converted
 		})
 		if usedWorkers != workers || usedMemory != memory {
 			t.Errorf("%d inputs have %d workers and %d bytes, want %d and %d", n, usedWorkers, usedMemory, workers, memory)

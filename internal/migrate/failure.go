@@ -17,24 +17,24 @@ type failure struct {
 	kind    Kind
 	reason  string
 	stack   string
-	lasting bool // waiting does not help
+	lasting bool // a retry after a pause does not help
 }
 
-// readingFailure is the failure of an input that cannot be read. A permission does not come within seconds.
+// readingFailure returns the failure of an input that cannot be read. A missing permission does not appear within seconds.
 func readingFailure(err error) *failure {
 	return &failure{kind: KindIO, reason: cause(err), lasting: errors.Is(err, fs.ErrPermission)}
 }
 
 func (f *failure) Error() string { return f.reason }
 
-// Failf returns the failure of an input or output for the methods of a Storage.
+// Failf returns the failure of an input or output, for methods of a Storage.
 func Failf(kind Kind, format string, args ...any) error { return failf(kind, format, args...) }
 
 func failf(kind Kind, format string, args ...any) *failure {
 	return &failure{kind: kind, reason: fmt.Sprintf(format, args...)}
 }
 
-// panicFailure is the failure of an input on which weft panicked. It must be called where the panic is recovered.
+// panicFailure returns the failure of an input on which weft panicked. It must be called where the panic is recovered.
 func panicFailure(value any) *failure {
 	const maxStack = 8 << 10
 	stack := debug.Stack()
@@ -44,8 +44,8 @@ func panicFailure(value any) *failure {
 // again reports whether another attempt may succeed at once.
 func (f *failure) again() bool { return !f.lasting && (f.kind == KindIO || f.kind == KindChanged) }
 
-// Stopped is the error of a run that could not go on because of the place, not because of a file: no space, too many failures.
-// What was done is recorded; the same command goes on.
+// Stopped is the error of a run that had to stop because of its environment rather than a file: no space, too many failures.
+// Finished work is recorded; the same command continues it.
 type Stopped struct {
 	Reason string
 	err    error
@@ -54,7 +54,7 @@ type Stopped struct {
 // Error implements error.
 func (s *Stopped) Error() string { return s.Reason }
 
-// Unwrap returns the error of the system that was the cause, if there was one.
+// Unwrap returns the system error that was the cause, if any.
 func (s *Stopped) Unwrap() error { return s.err }
 
 func stopped(err error, format string, args ...any) *Stopped {
@@ -79,7 +79,7 @@ func isOfPlace(err error) bool {
 	return isNoSpace(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// placeFailure is the error of an operation below the folder of outputs: a stop, or a failure of this output only.
+// placeFailure returns the error for an operation below the output folder: a stop, or a failure of this output only.
 func placeFailure(name string, err error) error {
 	if isOfPlace(err) {
 		return stopped(err, "%s: %s", name, cause(err))
@@ -87,10 +87,11 @@ func placeFailure(name string, err error) error {
 	return failf(KindOutput, "%s: %s", name, cause(err))
 }
 
-// ErrInUse is wrapped by the *Stopped of a run that found another one at work.
+// ErrInUse is wrapped by the *Stopped error of a run that found another run in progress.
 var ErrInUse = errLocked
 
-// outputFailure decides whether an error of an Output concerns the storage or only this output.
+// outputFailure returns an error from an Output unchanged if it is a stop or a failure already, and otherwise as a failure of
+// this output.
 func outputFailure(err error) error {
 	stop, fail := (*Stopped)(nil), (*failure)(nil)
 	if err == nil || errors.As(err, &stop) || errors.As(err, &fail) {
@@ -121,7 +122,7 @@ func conversionFailure(ctx context.Context, err error, in *hashedReader, out *ha
 	return failf(KindUnreadable, "%s", withoutPath(err))
 }
 
-// withoutPath strips operation and file name from an error of package os.
+// withoutPath strips the operation and the file name from an error of package os.
 func withoutPath(err error) error {
 	if path, ok := err.(*fs.PathError); ok {
 		return path.Err

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// A file that needs more memory than it may have is recorded as such, whatever it is that takes the memory.
+// A file that exceeds its memory budget is recorded as such, whatever needs the memory.
 func TestFailureOfMemory(t *testing.T) {
 	for _, full := range []collections.MemoryLimit{collections.ProfileMemoryLimit(1 << 20), {What: "tracks are held in memory", Limit: 1 << 20}} {
 		err := fmt.Errorf("trace.json: %w", errors.Join(full.Add(2<<20), nil))

@@ -23,7 +23,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// A Worker converts one input after the other. It holds the memory that conversions reuse. One goroutine uses it at a time.
+// A Worker converts one input after another. It owns the memory that conversions reuse. Only one goroutine may use it at a
+// time.
 type Worker struct {
 	*run
 	converter convert.Converter
@@ -31,12 +32,12 @@ type Worker struct {
 	sniffer
 	count   *taskCounter
 	workers int   // goroutines of one conversion
-	memory  int64 // of one conversion of Each, in bytes
+	memory  int64 // for one conversion in Each, in bytes
 }
 
-// hashedReader hashes what is read through it.
+// hashedReader hashes the bytes read through it.
 type hashedReader struct {
-	mu    sync.Mutex // a last Read of a conversion may still be under way when that returns
+	mu    sync.Mutex // the conversion's last Read may still be running when the conversion returns
 	r     io.Reader
 	sum   hash.Hash
 	n     int64
@@ -70,7 +71,7 @@ func (h *hashedReader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads what is left and returns the hash of everything, "" if not everything could be read.
+// finish reads the rest and returns the hash of everything; "" if not everything could be read.
 func (h *hashedReader) finish(ctx context.Context) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,14 +87,14 @@ func (h *hashedReader) finish(ctx context.Context) string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// stop ends the reading of what still may read.
+// stop makes later reads return io.EOF.
 func (h *hashedReader) stop() {
 	h.mu.Lock()
 	h.done = true
 	h.mu.Unlock()
 }
 
-// hashedOutput hashes what is written to an output.
+// hashedOutput hashes the bytes written to an output.
 type hashedOutput struct {
 	Output
 	buf *bufio.Writer
@@ -127,22 +128,22 @@ func (w *Worker) create(ctx context.Context, r *Record) (*hashedOutput, error) {
 	return o, nil
 }
 
-// newRecord begins the record of an input.
+// newRecord returns a new record for an input.
 func (r *run) newRecord(input, member string, size, mtime int64) *Record {
 	return &Record{Input: input, Member: member, Size: size, MtimeNS: mtime, OptionsID: r.optionsID, Weft: pfwire.Version}
 }
 
-// content is what is to be converted: a file, or a member of an archive.
+// content is a file or archive member to convert.
 type content struct {
 	record *Record
-	prior  *Record // of the same input; nil: none
-	named  bool    // it must be a trace
+	prior  *Record // the earlier record of the same input; nil: none
+	named  bool    // the user named it, so it must be a trace
 	src    io.Reader
 	size   int64
-	head   []byte // of what is unpacked, for recognition; nil if that is not known
-	// settled means that there is nothing to do: the record of before holds.
+	head   []byte // start of the unpacked content, for recognition; nil if unknown
+	// settled means that there is nothing to do: the earlier record still applies.
 	settled bool
-	// unchanged reports whether the input still is what was opened.
+	// unchanged returns an error if the input has changed since it was opened.
 	unchanged func() error
 	count     *taskCounter
 	began     time.Time
@@ -155,7 +156,7 @@ func (c *content) setSeconds() {
 	}
 }
 
-// convertContent converts one trace and completes its record, whatever comes out. The error is one of the run.
+// convertContent converts one trace and completes its record, whatever the outcome. Errors are errors of the run.
 func (w *Worker) convertContent(ctx context.Context, c *content) error {
 	err := w.tryContent(ctx, c)
 	fail := (*failure)(nil)
@@ -168,14 +169,14 @@ func (w *Worker) convertContent(ctx context.Context, c *content) error {
 	return nil
 }
 
-// failed notes a failure in the record. A file that is not a trace is skipped, unless it was named.
+// failed stores a failure in the record. A file that is not a trace is skipped, unless it was named.
 func (w *Worker) failed(c *content, fail *failure) {
 	r := c.record
 	r.State, r.Kind, r.Reason, r.Stack = Failed, fail.kind, fail.reason, fail.stack
 	r.OutSize, r.OutSHA256 = 0, ""
 	c.setSeconds()
 	if r.Output = ""; c.prior != nil {
-		r.Output = c.prior.Output // of an earlier state of the input; ours to replace
+		r.Output = c.prior.Output // from an earlier state of the input; may be replaced
 	}
 	if fail.kind == KindUnrecognised && !c.named {
 		r.State, r.Kind, r.SHA256 = Skipped, KindNoTrace, ""
@@ -185,7 +186,8 @@ func (w *Worker) failed(c *content, fail *failure) {
 	}
 }
 
-// tryContent converts one trace: a temporary file, verification, a last look at the input, the line in the journal, the name.
+// tryContent converts one trace: it writes a temporary file, verifies it, checks that the input is unchanged, writes the
+// journal line, and renames the file.
 func (w *Worker) tryContent(ctx context.Context, c *content) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -239,7 +241,7 @@ func (w *Worker) tryContent(ctx context.Context, c *content) (err error) {
 	return w.commit(ctx, c, out)
 }
 
-// convertTrace converts the trace in in.
+// convertTrace converts the trace that in contains.
 func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashedReader, c *content) error {
 	report, err := w.convert(ctx, out.buf, in, c.size, w.Config.Convert)
 	if err != nil {
@@ -258,7 +260,7 @@ func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashed
 	return nil
 }
 
-// copyTrace copies a Perfetto trace, unpacked.
+// copyTrace unpacks and copies a Perfetto trace.
 func (w *Worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader, r *Record) error {
 	src, err := inputs.Unpack(ctx, in, "")
 	if err != nil {
@@ -272,7 +274,7 @@ func (w *Worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader,
 	return src.Damage()
 }
 
-// commit gives the output its name.
+// commit completes the output, records it, and gives it its name.
 func (w *Worker) commit(ctx context.Context, c *content, out *hashedOutput) error {
 	r := c.record
 	r.State, r.Kind, r.Reason = Done, "", ""
@@ -297,10 +299,10 @@ func (w *Worker) commit(ctx context.Context, c *content, out *hashedOutput) erro
 	return outputFailure(out.Publish())
 }
 
-// maxNameLength is what file systems allow a name to be, in bytes.
+// maxNameLength is the maximum length of a name in file systems, in bytes.
 const maxNameLength = 255
 
-// checkOutputName refuses names that no file system takes.
+// checkOutputName rejects names that are too long for file systems.
 func checkOutputName(name string) *failure {
 	for part := range strings.SplitSeq(name, "/") {
 		if n := len(inputs.UnescapeName(part)); n > maxNameLength {
@@ -326,7 +328,7 @@ func (w *Worker) verify(ctx context.Context, f io.Reader) error {
 	return failf(KindInvalid, "the output breaks the rule %s, at %s", first.Rule, first.Cases[0])
 }
 
-// convertFile converts a file, or what is in an archive, and records the result. The error is one of the run.
+// convertFile converts a file, or the members of an archive, and records the result. Errors are errors of the run.
 func (w *Worker) convertFile(ctx context.Context, t *Task) error {
 	var record *Record
 	var c *content
@@ -341,7 +343,7 @@ func (w *Worker) convertFile(ctx context.Context, t *Task) error {
 		if record.State == Failed {
 			record.Attempts = attempt
 		}
-		isArchive := record.Format == tarArchive || record.Format == zipArchive // its members have records: the next run goes on
+		isArchive := record.Format == tarArchive || record.Format == zipArchive // its members have records: the next run continues
 		if fail == nil || !fail.again() || attempt > len(w.pauses) || isArchive {
 			break
 		}
@@ -359,13 +361,13 @@ func (w *Worker) convertFile(ctx context.Context, t *Task) error {
 	return w.finish(record)
 }
 
-// tryFile opens a file and converts what it is.
+// tryFile opens a file and converts it as a trace or an archive.
 func (w *Worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 	fail := func(f *failure) error {
 		w.failed(c, f)
 		return f
 	}
-	defer func() { // of what recognises and unpacks it; tryContent has its own
+	defer func() { // for panics while recognising and unpacking; tryContent recovers its own
 		if value := recover(); value != nil {
 			err = fail(panicFailure(value))
 		}
@@ -421,7 +423,8 @@ func (w *Worker) collide(c *content, other string) error {
 	return fail
 }
 
-// hashFile compares the content of a file with its record. If that is the same, the record gets the new time and all is done.
+// hashFile compares the content of a file with its record. If it is the same, the record gets the new time and nothing else
+// is to be done.
 func (w *Worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, err error) {
 	sum, err := hashOf(ctx, c.src, uncounted())
 	if err != nil {
@@ -449,7 +452,7 @@ func (w *Worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, 
 	return false, err
 }
 
-// sameOutput reports whether an output has the content that its record says.
+// sameOutput reports whether an output still has the recorded content.
 func (w *Worker) sameOutput(ctx context.Context, r *Record) bool {
 	if r.Output == "" || r.State != Done {
 		return true
@@ -463,7 +466,7 @@ func (w *Worker) sameOutput(ctx context.Context, r *Record) bool {
 	return err == nil && sum == r.OutSHA256
 }
 
-// hashOf returns the hash of the content of src.
+// hashOf returns the hash of src.
 func hashOf(ctx context.Context, src io.Reader, count *taskCounter) (string, error) {
 	h := newHashedReader(src, count)
 	if sum := h.finish(ctx); sum != "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 )
 
-// A Filter takes or leaves out the inputs whose path below the root matches a pattern. A pattern without a slash matches the name
-// in any folder; ** matches any number of folders.
+// A Filter includes or excludes the inputs whose path below the root matches a pattern. A pattern without a slash matches
+// names in any folder; ** matches any number of folders.
 type Filter struct {
 	Glob    string
 	Exclude bool
@@ -32,8 +32,8 @@ func parseFilters(all []Filter) (list filters, err error) {
 	return list, nil
 }
 
-// take reports whether an input is to be taken: the last filter that matches decides. What matches none is taken, unless the
-// first filter takes something.
+// take reports whether to include an input: the last filter that matches decides. An input without a match is included,
+// unless the first filter is an include filter.
 func (f filters) take(name string) bool {
 	if len(f) == 0 {
 		return true

@@ -11,22 +11,22 @@ import (
 // syncInterval is how often a journal is made durable.
 const syncInterval = time.Second
 
-// journal appends events of a run to a file, each in one write. Its methods may be called by several goroutines.
+// journal appends the events of a run to a file, each in one write. Its methods may be called concurrently.
 type journal struct {
 	mu      sync.Mutex
 	f       *os.File
-	end     int64 // after the last complete line
+	end     int64 // offset after the last complete line
 	dirty   bool
-	syncErr error // of the first sync that failed
+	syncErr error // error of the first failed sync
 	buf     []byte
 	stop    chan struct{}
 	stopped sync.WaitGroup
 
-	// syncFile is f.Sync. Tests put something in its place.
+	// syncFile is f.Sync. Tests replace it.
 	syncFile func() error
 }
 
-// openJournal opens a journal for appending. A last line that was cut off goes.
+// openJournal opens a journal for appending. It removes an incomplete last line.
 func openJournal(path string) (*journal, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -68,7 +68,7 @@ func lastLineEnd(f *os.File) (int64, error) {
 	return 0, nil
 }
 
-// append writes a line, completely or not at all: it truncates the file after a partial write.
+// append writes a line completely or not at all: it truncates the file after a partial write.
 func (j *journal) append(v any) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,8 +84,8 @@ func (j *journal) append(v any) error {
 	return nil
 }
 
-// sync makes what was appended durable. A failure is final: the next call to the system would report success, and the lines may be
-// lost. One goroutine at a time calls it.
+// sync makes appended lines durable. A failure is final: the next system call would report success although lines may be
+// lost. Only one goroutine may call it at a time.
 func (j *journal) sync() error {
 	j.mu.Lock()
 	dirty := j.dirty
@@ -104,7 +104,7 @@ func (j *journal) syncNowAndThen() {
 	for {
 		select {
 		case <-ticker.C:
-			_ = j.sync() // an error comes again when the journal is closed
+			_ = j.sync() // close returns the error
 		case <-j.stop:
 			return
 		}

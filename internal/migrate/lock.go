@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// errLocked is the error of a lock that another process holds.
+// errLocked is the error for a lock that another process holds.
 var errLocked = errors.New("locked")
 
-// lock excludes other runs of the same work: of the same shard, and of everything. The lock ends with the process.
+// lock excludes other runs on the same work: on the same shard, and on everything. The lock ends with the process.
 func (s state) lock(shard Shard) (unlock func(), err error) {
 	name := "lock"
 	var common *os.File
@@ -41,7 +41,7 @@ func (s state) lock(shard Shard) (unlock func(), err error) {
 	}, nil
 }
 
-// lockFile locks a file, alone or shared.
+// lockFile locks a file, exclusively or shared.
 func (s state) lockFile(name string, shared bool) (*os.File, error) {
 	f, err := openLocked(s.path(name), shared)
 	if err == nil {

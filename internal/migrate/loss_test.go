@@ -17,7 +17,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// A process that dies between the line in the journal and the new name leaves no old output that passes for the new one.
+// A process that dies between writing the journal line and renaming the output leaves no old output that could be taken for
+// the new one.
 func TestReplacedOutputOfSameSize(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
 	noCompression := func(r *run) { r.Config.Convert.Compression = "none" }
@@ -45,7 +46,7 @@ func TestReplacedOutputOfSameSize(t *testing.T) {
 		t.Fatalf("%d and %d bytes, %v; want other content of the same size", len(old), len(now), err)
 	}
 	change("c", 2*time.Hour)
-	_, err = a.run(func(r *run) { // the line gets into the journal, and the output no name
+	_, err = a.run(func(r *run) { // the journal line is written, but the output is not renamed
 		noCompression(r)
 		convertWith := r.convertWith
 		r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
@@ -55,7 +56,7 @@ func TestReplacedOutputOfSameSize(t *testing.T) {
 			}
 			for _, temp := range temps {
 				if err := os.Remove(temp); err != nil {
-					t.Skip(err) // it is open
+					t.Skip(err) // the file is open
 				}
 			}
 			return convertWith(ctx, c, dst, src, opts)
@@ -73,7 +74,7 @@ func TestReplacedOutputOfSameSize(t *testing.T) {
 	}
 }
 
-// What was converted and then deleted keeps its record when the same list is given again.
+// An input that was deleted after its conversion keeps its record when the same list is given again.
 func TestDeletedInputOfAList(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small, "b.json": small})
 	list := filepath.Join(t.TempDir(), "list")
@@ -107,7 +108,7 @@ func TestDeletedInputOfAList(t *testing.T) {
 	a.want(map[string]string{"a.json": "failed missing", "b.json": "done", "c.json": "failed missing"})
 }
 
-// Another archive does not replace the outputs of the first one. One that was moved goes on.
+// Another archive does not replace the outputs of the first one. A moved archive is accepted.
 func TestAnotherRoot(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
 	if _, err := a.run(nil); err != nil {
@@ -138,7 +139,7 @@ func TestAnotherRoot(t *testing.T) {
 	}
 }
 
-// Outputs are never inputs, whatever names them.
+// Outputs are never inputs, however they are named.
 func TestOutputsAreNoInputs(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"sub/a.json": small})
 	a.out = filepath.Join(a.in, "out")
@@ -164,7 +165,7 @@ func TestOutputsAreNoInputs(t *testing.T) {
 	}
 }
 
-// Whatever unpacks an archive may panic; that stays with the archive.
+// A panic while unpacking an archive affects only that archive.
 func TestPanicOfAnArchive(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.zip")
 	if err := os.WriteFile(name, []byte("PK\x05\x06"+strings.Repeat("\x00", 18)), 0o666); err != nil { // without members
@@ -182,7 +183,7 @@ func TestPanicOfAnArchive(t *testing.T) {
 	}
 }
 
-// A permission does not come within seconds: other attempts are for the next run.
+// A missing permission does not appear within seconds: the next attempt is left to the next run.
 func TestNoPermissionIsNotRetried(t *testing.T) {
 	if fail := readingFailure(&os.PathError{Op: "open", Path: "x", Err: os.ErrPermission}); fail.again() || fail.kind != KindIO {
 		t.Errorf("%+v", fail)
@@ -192,7 +193,7 @@ func TestNoPermissionIsNotRetried(t *testing.T) {
 	}
 }
 
-// What cannot be read of the state stops a run; that is neither a mistake nor the result "some files failed".
+// Unreadable state stops a run; that is neither a mistake nor the result "some files failed".
 func TestDamagedStateStops(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
 	if _, err := a.run(nil); err != nil {
@@ -218,8 +219,8 @@ func TestDamagedStateStops(t *testing.T) {
 	}
 }
 
-// One run over recordings of all formats, four times each, the damaged ones and one with which weft panics: what can be converted is
-// as convert makes it, and the rest has a failure with position or stack.
+// One run over recordings in all formats, four times each, damaged ones and one on which weft panics: converted traces are
+// the same as convert's, and the others have a failure with a position or a stack.
 func TestAllFormatsWithFailures(t *testing.T) {
 	const recordings = "../../../shared/traces"
 	recording.NeedAll(t, "converts hundreds of files")
@@ -228,7 +229,7 @@ func TestAllFormatsWithFailures(t *testing.T) {
 	}
 	a := newTestArchive(t, map[string]string{"panic.json": strings.Replace(small, `"a"`, `"bad word"`, 1)})
 	const copies, longest = 4, 1 << 20
-	want := map[string]string{} // hashes of outputs; "" for what cannot be read
+	want := map[string]string{} // hashes of outputs; "" for unreadable inputs
 	err := filepath.WalkDir(recordings, func(name string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
@@ -296,7 +297,7 @@ func TestAllFormatsWithFailures(t *testing.T) {
 	t.Logf("%d outputs, %d failures", done, failed)
 }
 
-// Text that begins with an empty line does not become a Perfetto trace because its first probe line comes late.
+// Text that starts with an empty line is not taken for a Perfetto trace although its first probe line comes late.
 func TestProbeLinesBehindText(t *testing.T) {
 	text := "\n" + strings.Repeat("@count[1, 2]: 3\n", 200) + "#probelines 1\n"
 	var packed bytes.Buffer
@@ -318,7 +319,7 @@ func TestProbeLinesBehindText(t *testing.T) {
 	}
 }
 
-// Tasks wait in memory with the records of the members of archives, but only for so many.
+// Tasks wait in memory with the records of archive members, but only up to a limit.
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue()
 	members := map[string]*Record{}

@@ -8,11 +8,11 @@ import (
 	"iter"
 )
 
-// OptionsID identifies options that change bytes, given by names and values, as records do.
+// OptionsID returns the identifier that records use for a set of options that affect the output bytes.
 func OptionsID(settings map[string]string) string { return optionsID(settings) }
 
-// Records returns the latest record of each input in the folder of outputs, in the order of inputs. Memory does not grow with their
-// number. It ends with the first error.
+// Records yields the latest record of each input in the output folder, in input order. Memory use does not grow with their
+// number. It stops at the first error.
 func Records(out string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		all, err := stateOf(out).openRecords()
@@ -30,9 +30,9 @@ func Records(out string) iter.Seq2[*Record, error] {
 	}
 }
 
-// Merge writes a manifest of the records in parts: files of one record a line, in any order, such as workers write that know nothing
-// of each other. Of several records of an input the one with the latest At counts. Headers of parts are passed over, and a last line that
-// was cut off. The same records give the same bytes.
+// Merge writes a manifest of the records in parts: files with one record per line, in any order, such as independent workers
+// write. Of several records of an input, the one with the latest At counts. Headers of parts and an incomplete last line are
+// skipped. The same records yield the same bytes.
 func Merge(dst io.Writer, settings map[string]string, parts ...io.ReaderAt) error {
 	all := new(records)
 	defer all.close()
@@ -61,7 +61,7 @@ func Merge(dst io.Writer, settings map[string]string, parts ...io.ReaderAt) erro
 	return all.write(dst, settings, func(*Record) {})
 }
 
-// write writes the records that are left as a manifest.
+// write writes the remaining records as a manifest.
 func (r *records) write(dst io.Writer, settings map[string]string, fn func(*Record)) error {
 	if settings == nil {
 		settings = map[string]string{}

@@ -22,7 +22,7 @@ import (
 
 const small = `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"}]`
 
-// files makes files below a folder, by their names.
+// files writes files below a folder; contents are by name.
 func files(t *testing.T, dir string, contents map[string]string) {
 	t.Helper()
 	for name, content := range contents {
@@ -33,7 +33,7 @@ func files(t *testing.T, dir string, contents map[string]string) {
 	}
 }
 
-// archive is a folder of inputs and one of outputs.
+// testArchive is an input folder and an output folder.
 type testArchive struct {
 	t       *testing.T
 	in, out string
@@ -45,7 +45,7 @@ func newTestArchive(t *testing.T, contents map[string]string) *testArchive {
 	return a
 }
 
-// run migrates the folder. change may change what is run.
+// run migrates the folder. change may modify the run.
 func (a *testArchive) run(change func(*run)) (*Summary, error) {
 	a.t.Helper()
 	r := newRun(&Config{Out: a.out, Inputs: []string{a.in}, Jobs: 2})
@@ -101,7 +101,7 @@ func (a *testArchive) want(want map[string]string) {
 	}
 }
 
-// misbehave has the conversion of a trace whose text holds a word do something else.
+// misbehave replaces the conversion of traces whose text contains a word.
 func misbehave(word string, do func(ctx context.Context) error) func(*run) {
 	return func(r *run) {
 		r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
@@ -162,7 +162,7 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 }
 
-// A full disk stops the run, whatever says so, and the next run goes on.
+// A full disk stops the run, whichever operation reports it, and the next run continues.
 func TestNoSpaceStops(t *testing.T) {
 	contents := map[string]string{}
 	for i := range 50 {
@@ -246,7 +246,7 @@ func TestUnreadableFolder(t *testing.T) {
 	a.want(map[string]string{"a.json": "done", "closed/b.json": "done"})
 }
 
-// tarOf makes an archive; names and contents alternate.
+// tarOf makes a tar archive; names and contents alternate.
 func tarOf(t *testing.T, members ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -324,7 +324,7 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// Records that are sorted on disk come in order, the latest of each input.
+// Records sorted on disk are returned in order, the latest of each input.
 func TestSorterOnDisk(t *testing.T) {
 	var s sorter
 	defer s.close()
@@ -401,7 +401,7 @@ func FuzzEscapeName(f *testing.F) {
 	})
 }
 
-// Parts in any order, with records that others replace, make the manifest that a run makes.
+// Parts in any order, including replaced records, yield the same manifest as a run.
 func TestMergeParts(t *testing.T) {
 	contents := map[string]string{"bad.cpuprofile": `{"nodes":[{"id":1,`, "README": "no trace"}
 	for i := range 40 {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 )
 
-// Names are free on Linux only.
+// Only Linux allows arbitrary names.
 func TestNamesAndLinks(t *testing.T) {
 	long := strings.Repeat("n", 250) + ".json"
 	a := newTestArchive(t, map[string]string{"\xff\x01.json": small, `\xff.json`: small, long: small, "d/x.json": small, "b c\n#%41.json": small})

@@ -8,11 +8,11 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// A producer walks inputs and records side by side and makes tasks for inputs to open.
+// A producer walks inputs and records side by side, and makes tasks for the inputs to open.
 type producer struct {
 	*run
 	base  *records
-	ahead *Record // of base, not used yet
+	ahead *Record // the next record of base
 	ended bool
 	known int64 // records
 	sums  *summarizer
@@ -50,7 +50,7 @@ func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found])
 	}
 }
 
-// record returns the next record whose input does not come after limit; nil if there is no such record.
+// record returns the next record, unless its input comes after limit; nil if there is no such record.
 func (p *producer) record(limit *string) (*Record, error) {
 	if p.ahead == nil && !p.ended {
 		record, err := p.base.read()
@@ -69,7 +69,7 @@ func (p *producer) record(limit *string) (*Record, error) {
 	return record, nil
 }
 
-// wholeTree reports whether the run goes through everything that there can be records of.
+// wholeTree reports whether the run covers everything that can have records.
 func (p *producer) wholeTree() bool {
 	return len(p.Inputs) == 1 && len(p.Lists) == 0 && len(p.filters) == 0 && p.Shard.Count <= 1 && !p.RetryFailed && p.places.isWhole(p.Inputs[0])
 }
@@ -105,7 +105,7 @@ func (p *producer) prior(path string) (own *Record, members map[string]*Record, 
 	}
 }
 
-// input decides about an input.
+// input decides what to do with an input.
 func (p *producer) input(f *Found) error {
 	if !p.filters.take(f.Path) {
 		_, _, err := p.prior(f.Path)
@@ -143,7 +143,7 @@ func (p *producer) input(f *Found) error {
 	return nil
 }
 
-// pass makes a task for an input to open, and counts others.
+// pass queues the task of an input to open, and counts other tasks.
 func (p *producer) pass(t *Task) {
 	switch t.Action {
 	case actSkip:
@@ -162,7 +162,7 @@ func (p *producer) unopened(f *Found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
 	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
 	if own != nil && own.State == Done && f.State == Skipped {
-		return nil // its output is as good as before
+		return nil // its output is still valid
 	}
 	if p.convertedAndGone(f, own) {
 		f.Size, f.Mtime = own.Size, own.MtimeNS
@@ -201,18 +201,18 @@ func sameOutcome(a, b *Record) bool {
 	return a != nil && a.State == b.State && a.Kind == b.Kind && a.Reason == b.Reason && a.Size == b.Size && a.MtimeNS == b.MtimeNS && a.OptionsID == b.OptionsID
 }
 
-// Collisions finds inputs with the same output. It keeps 64 bits of each output, so that millions fit: two of a million inputs collide by chance
-// once in ten million runs.
+// Collisions finds inputs with the same output. It keeps only 64 bits per output, so that millions fit: among a million
+// inputs, two collide by chance once in ten million runs.
 type Collisions struct {
 	seen   map[inputKey]struct{}
 	recent [256]struct{ key, input string }
 }
 
-// NewCollisions returns one that has seen nothing.
+// NewCollisions returns an empty Collisions.
 func NewCollisions() *Collisions { return &Collisions{seen: map[inputKey]struct{}{}} }
 
-// With returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to file
-// systems that know none.
+// With returns the earlier input with the same output, or "". It ignores case, because trees are moved to file systems that
+// ignore it.
 func (c *Collisions) With(input string) string {
 	folded := strings.ToLower(foldCase(outputName(input, "")))
 	k := keyOf(folded, "")

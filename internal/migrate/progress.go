@@ -7,11 +7,11 @@ import (
 
 // Progress is the progress of a run.
 type Progress struct {
-	Files, Done, Failed int64         // inputs to be opened so far, finished ones, and failed ones among these
-	Bytes, BytesDone    int64         // likewise
+	Files, Done, Failed int64         // inputs to open so far, finished ones, and failed ones among these
+	Bytes, BytesDone    int64         // of the inputs to open so far, and of finished ones
 	Complete            bool          // all inputs are known: Files and Bytes are final
-	Rate                float64       // bytes a second, of the last minute
-	Left                time.Duration // until the end at this rate; -1 if that is not known
+	Rate                float64       // bytes per second in the last minute
+	Left                time.Duration // remaining time at this rate; -1 if unknown
 }
 
 const (
@@ -30,19 +30,19 @@ func (t *taskCounter) add(n int64) {
 	t.total.Add(n)
 }
 
-// complete counts a task of a size as read, however much of it was read.
+// complete counts a task with the given size as fully read, however much was read.
 func (t *taskCounter) complete(size int64) { t.total.Add(size - t.own.Load()) }
 
-// uncounted is the counter for bytes that count elsewhere.
+// uncounted returns a counter for bytes that are counted elsewhere.
 func uncounted() *taskCounter { return &taskCounter{total: new(atomic.Int64)} }
 
-// rates is the recent history of a total.
+// rates holds the recent history of a total.
 type rates struct {
 	times []time.Time
 	bytes []int64
 }
 
-// add records a total and returns the rate of the last minute, in bytes a second.
+// add records a total and returns the rate in the last minute, in bytes per second.
 func (r *rates) add(now time.Time, bytes int64) float64 {
 	r.times, r.bytes = append(r.times, now), append(r.bytes, bytes)
 	for len(r.times) > 2 && now.Sub(r.times[0]) > rateWindow {

@@ -2,22 +2,22 @@ package migrate
 
 import "sync"
 
-// A Task is an input that is to be opened.
+// A Task is an input to open.
 type Task struct {
 	Found  Found
 	Action string
 	Why    string
 	Prior  *Record `json:",omitempty"`
-	// Members are the earlier records of the members of an archive, by their names.
+	// Members are the earlier records of an archive's members, by name.
 	Members map[string]*Record `json:",omitempty"`
 
 	// Collision is set if an earlier input has the same output.
 	Collision string `json:",omitempty"`
 
-	index int // of an input of Each
+	index int // index of an input of Each
 }
 
-// maxQueued bounds the tasks and records of members that wait in memory, beside one archive's.
+// maxQueued bounds the tasks and member records that wait in memory, not counting the last task's.
 const maxQueued = 1 << 14
 
 // queue hands the tasks of a run to its workers, in order.
@@ -25,7 +25,7 @@ type queue struct {
 	mu     sync.Mutex
 	change sync.Cond
 	tasks  []*Task
-	held   int // tasks and records of members
+	held   int // number of queued tasks and member records
 	closed bool
 	err    error
 }
@@ -48,7 +48,7 @@ func (q *queue) add(t *Task) {
 	q.change.Broadcast()
 }
 
-// close announces that no more tasks come; err is why, unless they ran out.
+// close marks the queue as complete; err is the reason, nil if there are no more tasks.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +58,7 @@ func (q *queue) close(err error) {
 	q.change.Broadcast()
 }
 
-// next returns the next task, nil after the last one, and how many are left after it, -1 if more may come.
+// next returns the next task, nil after the last one, and the number of tasks after it, -1 if more may come.
 func (q *queue) next() (t *Task, left int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

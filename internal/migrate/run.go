@@ -29,30 +29,30 @@ type run struct {
 	*decider
 	state   state
 	filters filters
-	names   sorter // of lists
+	names   sorter // names from lists
 	queue   *queue
 	journal *journal
-	opening sync.Mutex // of the journal
+	opening sync.Mutex // guards the opening of the journal
 	counts  counts
 	members chan memberJob
 	host    string
 	began   time.Time
-	pauses  []time.Duration // before further attempts at what fails while it is read
+	pauses  []time.Duration // before further attempts at an input that could not be read
 	closers []func()
 	cancel  context.CancelCauseFunc
 
 	storage    Storage
-	tempFolder string // below the folder of the state
-	// each converts an input of Each, by its number.
+	tempFolder string // below the state folder
+	// each converts an input of Each by its index.
 	each func(w *Worker, i int)
-	// sink takes records: the journal, unless another program wants them.
+	// sink receives records: it writes them to the journal, unless a Batch keeps them.
 	sink func(*Record) error
 
-	// convertWith is convert.Converter.Convert. Tests put something in its place.
+	// convertWith is convert.Converter.Convert. Tests replace it.
 	convertWith func(context.Context, *convert.Converter, io.Writer, io.Reader, convert.Options) (*convert.Report, error)
 }
 
-// counts are what a run has done so far.
+// counts holds the totals of a run so far.
 type counts struct {
 	found, foundBytes    atomic.Int64
 	todo, todoBytes      atomic.Int64
@@ -61,12 +61,13 @@ type counts struct {
 	processed            atomic.Int64 // of todo
 	done, members        atomic.Int64 // converted
 	failed, skipped      atomic.Int64
-	failedBefore         atomic.Int64 // and not tried again
+	failedBefore         atomic.Int64 // failed before, and not tried again
 	unchanged, forgotten atomic.Int64
 }
 
-// Run migrates what config says. It returns the summary of all records when it has gone through all inputs, whatever became of
-// them. The error is a *Mistake if nothing could begin, a *Stopped if the run could not go on, or ctx's.
+// Run carries out the migration that config describes. It returns the summary of all records once it has processed all
+// inputs, whatever their outcome. The error is a *Mistake if the run could not start, a *Stopped if it could not go on, or
+// the error of ctx.
 func Run(ctx context.Context, config Config) (*Summary, error) {
 	r := newRun(&config)
 	summary, err := r.do(ctx)
@@ -132,7 +133,7 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 		return r.unfinished(), err
 	}
 	if r.journal == nil && base.fresh && r.Shard.Count <= 1 && base.header.OptionsID == r.optionsID {
-		p.sums.Root, p.sums.Options, p.sums.Run = r.root, r.Settings, r.totals() // the manifest says all this
+		p.sums.Root, p.sums.Options, p.sums.Run = r.root, r.Settings, r.totals() // the manifest is up to date
 		return p.sums.result(), nil
 	}
 	base.close()
@@ -165,8 +166,8 @@ func (r *run) prepare() (err error) {
 	return nil
 }
 
-// checkRoot refuses another root than in earlier runs: records go by the path below the root, so that files of the same
-// name would replace each other's outputs. An archive that was moved goes on: its old place is gone.
+// checkRoot rejects a root that differs from the earlier runs' root: records use paths below the root, so files with the same
+// path would replace each other's outputs. A moved archive is accepted, because its old root no longer exists.
 func (r *run) checkRoot(last string) error {
 	if last == "" || last == r.root || r.Force {
 		return nil
@@ -195,7 +196,7 @@ func lastRoot(s state) (string, error) {
 	return all.root, nil
 }
 
-// begin makes the folders, locks them and removes what a run that died has left.
+// begin creates and locks the folders, and removes temporary files left by dead runs.
 func (r *run) begin() error {
 	if err := os.MkdirAll(r.state.path(tempFolder), 0o777); err != nil {
 		return stopped(err, "%s: %s", r.Out, cause(err))
@@ -217,7 +218,7 @@ func (r *run) begin() error {
 	return r.removeTemps()
 }
 
-// removeTemps removes the temporary files of runs of this shard that died; a run of everything removes every shard's.
+// removeTemps removes the temporary files of this shard's dead runs; a run without shards removes every shard's.
 func (r *run) removeTemps() error {
 	pattern := "*.tmp"
 	if r.Shard.Count > 1 {
@@ -232,7 +233,7 @@ func (r *run) removeTemps() error {
 	return err
 }
 
-// inputs returns what the run goes through.
+// inputs returns the inputs of the run.
 func (r *run) inputs() (extsort.Sequence[Found], error) {
 	r.closers = append(r.closers, r.names.close)
 	if r.RetryFailed {
@@ -241,7 +242,7 @@ func (r *run) inputs() (extsort.Sequence[Found], error) {
 	return r.openSources()
 }
 
-// header is the line with which the run begins in its journal.
+// header returns the first line of the run in its journal.
 func (r *run) header() *header {
 	settings := r.Settings
 	if settings == nil {
@@ -252,13 +253,13 @@ func (r *run) header() *header {
 
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z") }
 
-// record records what became of an input.
+// record records the outcome of an input.
 func (r *run) record(record *Record) error {
 	record.At, record.Host, record.Shard = now(), r.host, r.Shard.String()
 	return r.sink(record)
 }
 
-// toJournal appends a record to the journal, which begins with the first one: a run that has nothing to do writes nothing.
+// toJournal appends a record to the journal, which it opens for the first record: a run with nothing to do writes nothing.
 func (r *run) toJournal(record *Record) error {
 	if err := r.openJournal(); err != nil {
 		return err
@@ -289,7 +290,7 @@ func (r *run) openJournal() (err error) {
 	return nil
 }
 
-// finish records what has no output, and counts it.
+// finish records and counts an input that failed or was skipped, or an archive.
 func (r *run) finish(record *Record) error {
 	if err := r.record(record); err != nil {
 		return err
@@ -303,13 +304,13 @@ func (r *run) finish(record *Record) error {
 	return nil
 }
 
-// forget ends a record whose input is not there any more.
+// forget ends a record whose input no longer exists.
 func (r *run) forget(record *Record) error {
 	r.counts.forgotten.Add(1)
 	return r.record(&Record{Input: record.Input, Member: record.Member, State: forgotten, OptionsID: r.optionsID, Weft: pfwire.Version})
 }
 
-// work converts what the producer finds.
+// work converts the inputs that the producer finds.
 func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[Found]) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -336,7 +337,8 @@ func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[Fo
 	return r.foundAnything(p)
 }
 
-// foundAnything refuses a run that found nothing and knows nothing: its inputs are most likely not where they should be.
+// foundAnything returns a *Mistake for a run that found no inputs and has no records: most likely its inputs are somewhere
+// else.
 func (r *run) foundAnything(p *producer) error {
 	if r.counts.found.Load() > 0 || p.known > 0 || r.RetryFailed {
 		return nil
@@ -352,7 +354,7 @@ func (r *run) nothingThere() error {
 func (r *run) runWorkers(ctx context.Context) (err error) {
 	tasks := make(chan *dispatched)
 	var workers, open sync.WaitGroup
-	var inUse atomic.Int64 // goroutines that tasks have
+	var inUse atomic.Int64 // number of goroutines assigned to tasks
 	finished := make(chan struct{})
 	for range r.Jobs {
 		w := &Worker{run: r}
@@ -367,7 +369,7 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 		open.Add(1)
 		d := &dispatched{t, 1}
 		if left >= 0 {
-			d.workers = max(1, (r.Jobs-int(inUse.Load()))/(left+1)) // idle ones help
+			d.workers = max(1, (r.Jobs-int(inUse.Load()))/(left+1)) // idle workers' goroutines help
 		}
 		inUse.Add(int64(d.workers))
 		select {
@@ -385,7 +387,7 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 	return err
 }
 
-// dispatched is a task with the goroutines that it may have.
+// dispatched is a task with the number of goroutines that it may use.
 type dispatched struct {
 	*Task
 	workers int
@@ -440,7 +442,7 @@ func (w *Worker) pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// fileMemory is the budget of a file, in bytes.
+// fileMemory returns the memory budget of a file, in bytes.
 func (r *run) fileMemory() int64 { return cmp.Or(r.Convert.Memory, 256<<20) }
 
 func hashBytes(b []byte) string {

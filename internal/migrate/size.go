@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// units of sizes, longest first so that "MiB" is not read as "B".
+// units of sizes, ordered so that "MiB" is not read as "B".
 var units = []struct {
 	name  string
 	bytes int64
@@ -18,7 +18,7 @@ var units = []struct {
 	{"b", 1},
 }
 
-// ParseSize reads a number of bytes such as 256MiB, 1.5G, 64MB or 1000000. K, M and G alone are powers of 1024.
+// ParseSize parses a number of bytes such as 256MiB, 1.5G, 64MB or 1000000. K, M and G alone are powers of 1024.
 func ParseSize(text string) (int64, error) {
 	number, unit := strings.ToLower(strings.TrimSpace(text)), int64(1)
 	for _, u := range units {

@@ -69,8 +69,8 @@ func (s *sniffer) fill(f io.ReaderAt) (int, error) {
 	return n, err
 }
 
-// isAmbiguous reports whether more than headSize bytes are needed: a newline can begin a Perfetto trace, another protobuf file, or the
-// text of a tracer whose probe lines come later.
+// isAmbiguous reports whether more than headSize bytes are needed: a newline can start a Perfetto trace, another protobuf
+// file, or the text of a tracer whose probe lines come later.
 func isAmbiguous(head []byte) bool { return bytes.HasPrefix(head, []byte("\n")) }
 
 // head returns the first bytes of the unpacked content; none if it cannot be unpacked.
@@ -133,7 +133,7 @@ func zipMembers(f io.ReaderAt, size int64) (members []*zip.File, err error) {
 	return members, nil
 }
 
-// isTar reports whether a file begins with the header of a tar archive.
+// isTar reports whether a file starts with the header of a tar archive.
 func isTar(head []byte) bool {
 	const at, magic = 257, "ustar"
 	return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic

@@ -12,24 +12,24 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// sorterMemory is what a sorter holds in memory before it writes a run, in bytes.
+// sorterMemory is how many bytes a sorter keeps in memory before it writes a run to disk.
 const sorterMemory = 8 << 20
 
-// maxLine bounds a line of a journal or manifest, and a name of a list.
+// maxLine bounds a line in a journal or manifest, and a name in a list.
 const maxLine = 1 << 20
 
-// An item is a line to be sorted by the input that it is about, and then by time.
+// An item is a line to be sorted by its input, and then by time.
 type item struct {
 	input, member, at string
 	line              []byte
-	record            *Record // line decoded, if it was read
+	record            *Record // the decoded line, if it was parsed
 }
 
 func compareItems(a, b *item) int {
 	return cmp.Or(comparePaths(a.input, b.input), comparePaths(a.member, b.member), strings.Compare(a.at, b.at))
 }
 
-// A sorter sorts items in bounded memory. Of equal ones the one added first comes first.
+// A sorter sorts items in bounded memory. Equal items stay in the order in which they were added.
 type sorter struct {
 	held []item
 	size int // bytes of held
@@ -39,7 +39,7 @@ type sorter struct {
 	n    int64
 }
 
-// itemOverhead is what an item takes beside its texts.
+// itemOverhead is the memory of an item without its texts, in bytes.
 const itemOverhead = 80
 
 func (s *sorter) add(it item) error {
@@ -83,7 +83,7 @@ func (s *sorter) spill() error {
 	return nil
 }
 
-// sequences returns the sorted runs, the earliest first.
+// sequences returns the sorted runs, earliest first.
 func (s *sorter) sequences() (all []extsort.Sequence[item], err error) {
 	if s.file != nil {
 		if len(s.held) > 0 {

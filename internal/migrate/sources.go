@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 )
 
-// A Mistake is an error of those who call: of a command line, usually. Nothing was done.
+// A Mistake is an error by the caller, usually on the command line. Nothing was done.
 type Mistake struct{ message string }
 
 // Error implements error.
@@ -51,7 +51,7 @@ func (p *places) open(c *Config, root string) (err error) {
 	return nil
 }
 
-// isWhole reports whether a name is the root's.
+// isWhole reports whether a name is the root itself.
 func (p *places) isWhole(name string) bool {
 	abs, err := filepath.Abs(name)
 	return err == nil && abs == p.root
@@ -77,7 +77,7 @@ func (c *Config) chooseRoot() (string, error) {
 	return os.Getwd()
 }
 
-// sources returns the inputs in the order of their paths, each once.
+// openSources returns the inputs in path order, without duplicates.
 func (r *run) openSources() (extsort.Sequence[Found], error) {
 	var all []extsort.Sequence[Found]
 	for _, name := range r.Inputs {
@@ -118,7 +118,7 @@ func (r *run) openSources() (extsort.Sequence[Found], error) {
 	}, nil
 }
 
-// argument returns the inputs that an argument names: those below a folder, those that match a pattern, or a file.
+// argument returns the inputs that an argument names: the files below a folder, the files that match a pattern, or one file.
 func (r *run) argument(name string) (extsort.Sequence[Found], error) {
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		if scheme == "gs" || scheme == "s3" {
@@ -184,7 +184,7 @@ func (r *run) globbed(pattern string) (extsort.Sequence[Found], error) {
 	}, nil
 }
 
-// listed returns the inputs of all lists, sorted.
+// listed returns the inputs in all lists, sorted.
 func (r *run) listed() (extsort.Sequence[Found], error) {
 	for _, name := range r.Lists {
 		if err := r.readList(name); err != nil {
@@ -271,7 +271,7 @@ func splitNUL(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	return 0, nil, nil
 }
 
-// failedInputs returns the inputs of failed records: what a run tries again that is asked to.
+// failedInputs returns the inputs of failed records, for runs that try these again.
 func (r *run) failedInputs() (extsort.Sequence[Found], error) {
 	all, err := r.state.openRecords()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// The state of a migration is in a folder below the folder of outputs.
+// The state of a migration is in a folder below the output folder.
 const (
 	stateFolder  = ".weft-migrate"
 	manifestName = "manifest.jsonl"
@@ -23,14 +23,14 @@ const (
 	tempFolder   = "tmp"
 )
 
-// state is the folder with what is known of a migration.
+// state is the folder with the records of a migration.
 type state struct{ dir string }
 
 func stateOf(out string) state { return state{filepath.Join(out, stateFolder)} }
 
 func (s state) path(name string) string { return filepath.Join(s.dir, name) }
 
-// Journals are written by runs, line by line; parts by batches, each as a whole. Parts go when they are in the manifest.
+// Runs write journals line by line; batches write each part as a whole. Parts are removed once they are in the manifest.
 const (
 	journalPrefix = "journal-"
 	partPrefix    = "part-"
@@ -57,13 +57,13 @@ func (s state) journals() (names []string, err error) {
 	return names, err
 }
 
-// merged records how much of each journal is in the manifest, so that it is not read again. It counts only for the
+// merged records how much of each journal is in the manifest, so that this part is not read again. It is valid only for the
 // manifest that it was written with.
 type merged struct {
 	ManifestSize  int64            `json:"manifest_size"`
 	ManifestMtime int64            `json:"manifest_mtime_ns"`
 	Journals      map[string]int64 `json:"journals"` // bytes by name
-	Header        *header          `json:"header"`   // the latest of them
+	Header        *header          `json:"header"`   // latest header in them
 }
 
 func (s state) readMerged() (m merged) {
@@ -76,8 +76,8 @@ func (s state) readMerged() (m merged) {
 	return m
 }
 
-// eachLine calls fn for every complete line of a file from an offset on, and returns where the last one ends. What comes
-// after the last line feed was cut off when a process died, and is left out.
+// eachLine calls fn for every complete line of a file from an offset on, and returns the end of the last one. Text after the
+// last line feed was cut off when a process died, and is ignored.
 func eachLine(f io.ReaderAt, from int64, fn func(line []byte, at int64) error) (end int64, err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(f, from, 1<<62), 256<<10)
 	end = from
@@ -105,11 +105,11 @@ func eachLine(f io.ReaderAt, from int64, fn func(line []byte, at int64) error) (
 	}
 }
 
-// records are the records of all earlier runs, in the order of inputs, each input once.
+// records reads the records of all earlier runs in input order, one for each input.
 type records struct {
 	header   *header // the latest; nil if there was no run
-	root     string  // of the latest run; "" if that is not known
-	fresh    bool    // the manifest has everything already
+	root     string  // of the latest run; "": unknown
+	fresh    bool    // the manifest already contains everything
 	ends     map[string]int64
 	manifest *os.File
 	sorter   sorter
@@ -117,7 +117,7 @@ type records struct {
 	next     *item
 }
 
-// openRecords reads what earlier runs have left. Memory is bounded: journals are sorted on disk.
+// openRecords opens the records of earlier runs. Memory is bounded, because journals are sorted on disk.
 func (s state) openRecords() (*records, error) {
 	r := &records{ends: map[string]int64{}}
 	if err := r.open(s); err != nil {
@@ -167,7 +167,7 @@ func newMerger(sequences []extsort.Sequence[item]) (*extsort.Merger[item], error
 	return extsort.NewMerger(sequences, compareItems)
 }
 
-// latest notes a header if it is newer than those before.
+// latest keeps a header, unless it is older than the one kept so far.
 func (r *records) latest(h *header) {
 	if r.header == nil || h.At >= r.header.At {
 		if h.Root != "" {
@@ -177,7 +177,7 @@ func (r *records) latest(h *header) {
 	}
 }
 
-// readManifest returns the records of a manifest, which are sorted.
+// readManifest returns the records of a manifest, which are already sorted.
 func (r *records) readManifest(f *os.File) (extsort.Sequence[item], error) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -276,8 +276,7 @@ func (r *records) close() {
 	r.sorter.close()
 }
 
-// writeManifest makes the manifest of all records there are, and calls fn for each of them. Nothing is written if it is up to
-// date.
+// writeManifest writes the manifest of all records, unless it is up to date, and calls fn for each of them.
 func (s state) writeManifest(h *header, fn func(*Record)) error {
 	all, err := s.openRecords()
 	if err != nil {
@@ -300,14 +299,14 @@ func (s state) writeManifest(h *header, fn func(*Record)) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	all.close() // Windows replaces no file that is open
+	all.close() // Windows does not replace open files
 	if err := os.Rename(temp, s.path(manifestName)); err != nil {
 		return err
 	}
 	return errors.Join(s.removeParts(all.ends), s.writeMerged(all.ends, all.header))
 }
 
-// removeParts removes the parts that are in the manifest, and takes them from the list.
+// removeParts removes the parts that are in the manifest, also from ends.
 func (s state) removeParts(ends map[string]int64) (err error) {
 	for name := range ends {
 		if isPart(name) {
@@ -318,7 +317,7 @@ func (s state) removeParts(ends map[string]int64) (err error) {
 	return err
 }
 
-// headerWritten reports whether the manifest itself begins with these options.
+// headerWritten reports whether the manifest itself starts with the header for these options.
 func (r *records) headerWritten(id string) bool {
 	line, err := bufio.NewReader(io.NewSectionReader(r.manifest, 0, maxLine)).ReadBytes('\n')
 	if err != nil {
@@ -328,7 +327,7 @@ func (r *records) headerWritten(id string) bool {
 	return err == nil && h != nil && h.OptionsID == id
 }
 
-// each calls fn for the records that are left.
+// each calls fn for each remaining record.
 func (r *records) each(fn func(*Record) error) error {
 	for {
 		record, err := r.read()
@@ -341,7 +340,7 @@ func (r *records) each(fn func(*Record) error) error {
 	}
 }
 
-// writeMerged notes how much of the journals is in the manifest. Without it the next run reads them whole.
+// writeMerged records how much of the journals is in the manifest. Without that the next run reads them completely.
 func (s state) writeMerged(ends map[string]int64, latest *header) error {
 	info, err := os.Stat(s.path(manifestName))
 	if err != nil {

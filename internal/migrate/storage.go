@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// A Storage holds inputs and outputs: folders of this machine, or a program's replacement. Names are as in records: with
-// slashes, below the root and below the folder of outputs.
+// A Storage provides inputs and stores outputs: in local folders, or in a program's replacement for them. Names are as in
+// records: with slashes, below the root and below the output folder.
 //
-// A *Stopped that a method returns ends the run; any other error is a failure of the one input or output.
+// A *Stopped returned by a method ends the run; any other error is a failure of only that input or output.
 type Storage interface {
-	// Open opens an input. The error is fs.ErrNotExist if there is none.
+	// Open opens an input. The error is fs.ErrNotExist if it does not exist.
 	Open(ctx context.Context, input string) (Input, error)
-	// Create begins the output of a record.
+	// Create creates the output of a record.
 	Create(ctx context.Context, r *Record) (Output, error)
-	// OutputSize returns the size of an output in bytes, false if there is none.
+	// OutputSize returns the size of an output in bytes; false if it does not exist.
 	OutputSize(ctx context.Context, name string) (int64, bool)
-	// OpenOutput opens an output that has its name already.
+	// OpenOutput opens a published output.
 	OpenOutput(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
@@ -30,21 +30,22 @@ type Storage interface {
 type Input interface {
 	io.Reader
 	io.ReaderAt
-	io.Seeker // to its start only
+	io.Seeker // used only to return to the start
 	io.Closer
 	// Size is the size of the input as stored, in bytes. Mtime is the time of its last change, in nanoseconds since 1970.
 	Size() int64
 	Mtime() int64
-	// Unchanged fails if the input is not any more what it was when it was opened.
+	// Unchanged returns an error if the input has changed since it was opened.
 	Unchanged() error
 }
 
-// An Output is written, completed and published, in this order, or discarded on the way. It is invisible until it is published.
+// An Output is written, completed, prepared and published, in this order, or discarded at any point before. It is invisible
+// until it is published.
 type Output interface {
 	io.Writer
-	// Complete ends the writing. check, if it is not nil, reads everything that was written.
+	// Complete ends the writing. check, unless nil, reads everything that was written.
 	Complete(check func(io.Reader) error) error
-	// Prepare makes room where the record's output will be. known means that an earlier output of the same input is there now.
+	// Prepare makes room for the output at its final path. known means that an earlier output of the same input may be there.
 	Prepare(known bool) error
 	// Publish gives the output its name.
 	Publish() error
@@ -52,7 +53,7 @@ type Output interface {
 	Discard()
 }
 
-// localStorage is the Storage of a run: folders of this machine.
+// localStorage is the Storage of a run, in local folders.
 type localStorage struct{ *run }
 
 type localInput struct {
@@ -104,7 +105,7 @@ func (s localStorage) OpenOutput(_ context.Context, name string) (io.ReadCloser,
 // localOutput is a temporary file that becomes an output.
 type localOutput struct {
 	*run
-	f      *os.File // nil: it is published or removed
+	f      *os.File // nil: published or removed
 	place  string
 	record *Record
 }
@@ -119,7 +120,7 @@ func (s localStorage) Create(_ context.Context, r *Record) (Output, error) {
 	return &localOutput{run: s.run, f: f, place: s.output(r.Output), record: r}, nil
 }
 
-// Write implements io.Writer. What cannot be written concerns the place, but for a file that is longer than files may be.
+// Write implements io.Writer. Its errors stop the run, except for a file that exceeds the maximum file size.
 func (o *localOutput) Write(p []byte) (int, error) {
 	n, err := o.f.Write(p)
 	if err != nil && !errors.Is(err, syscall.EFBIG) {
@@ -178,17 +179,17 @@ func (o *localOutput) Discard() {
 	}
 }
 
-// removeIfSize removes an output that is to be replaced by one of the same size. If the process dies between the line in the
-// journal and the new name, the next run would take the old one for it.
+// removeIfSize removes an output that is about to be replaced by one of the same size. Otherwise, if the process died between
+// writing the journal line and renaming the file, the next run would take the old output for the new one.
 func removeIfSize(place string, size int64) error {
 	info, err := os.Lstat(place)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
-		return nil // the rename says what is wrong
+		return nil // rename will report any error
 	}
 	return os.Remove(place)
 }
 
-// rename gives a temporary file its name, also where that is on another file system.
+// rename moves a temporary file to its final path, even on another file system.
 func rename(temp, place string) error {
 	err := os.Rename(temp, place)
 	if err == nil || !isCrossDevice(err) {
@@ -220,7 +221,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Sync(), dst.Close())
 }
 
-// sameFile fails if a file is not what it was when it was opened.
+// sameFile returns a failure if a file has changed since it was opened.
 func sameFile(name string, info fs.FileInfo) error {
 	now, err := os.Stat(name)
 	switch {

@@ -12,35 +12,34 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// Summary sums up all records of a migration, and says what a run has done. Its JSON form is stable.
+// Summary describes all records of a migration and what a run did. Its JSON form is stable.
 type Summary struct {
 	Root      string            `json:"root,omitempty"`
 	Options   map[string]string `json:"options"`
 	OptionsID string            `json:"options_id"`
 
 	States   []StateTotals   `json:"states"`   // by state
-	Formats  []FormatTotals  `json:"formats"`  // of what is done, by format
-	Problems []ProblemTotals `json:"problems"` // of what is done, by name
-	Kinds    []KindTotals    `json:"kinds"`    // of what failed or was skipped
+	Formats  []FormatTotals  `json:"formats"`  // of converted inputs, by format
+	Problems []ProblemTotals `json:"problems"` // of converted inputs, by name
+	Kinds    []KindTotals    `json:"kinds"`    // of failed and skipped inputs
 
-	Archives int64 `json:"archives"` // files that are folders of traces; they are not in States
-	// Look are the files that need a look most: those that failed, then those that lost most of what most recordings have.
-	// At most ten.
+	Archives int64 `json:"archives"` // archive files, which are not in States
+	// Look lists up to ten files that most need attention: first files that failed, then those with the most unusual losses.
 	Look []Look `json:"look"`
 
-	OlderVersions int64 `json:"older_versions"` // outputs that another version of weft made
-	OtherOptions  int64 `json:"other_options"`  // outputs that were made with other options than the latest run's
-	Lost          int64 `json:"lost_files"`     // outputs that lack something of their input
-	// LostUnusual are the ones among them that lack what most recordings in their formats have.
+	OlderVersions int64 `json:"older_versions"` // outputs from other versions of weft
+	OtherOptions  int64 `json:"other_options"`  // outputs made with options other than the latest run's
+	Lost          int64 `json:"lost_files"`     // outputs that lack some input data
+	// LostUnusual counts those with losses that are unusual for their formats.
 	LostUnusual int64 `json:"unusual_lost_files"`
 
-	Run *RunTotals `json:"run,omitempty"` // nil if nothing ran
+	Run *RunTotals `json:"run,omitempty"` // nil: no run
 
 	DryRun  bool      `json:"dry_run,omitempty"`
-	Decided []Decided `json:"decided,omitempty"` // by a dry run
+	Decided []Decided `json:"decided,omitempty"` // counts of a dry run
 }
 
-// StateTotals are the inputs of a state.
+// StateTotals counts the inputs in a state.
 type StateTotals struct {
 	State    State `json:"state"`
 	Files    int64 `json:"files"`
@@ -48,7 +47,7 @@ type StateTotals struct {
 	BytesOut int64 `json:"bytes_out,omitempty"`
 }
 
-// FormatTotals are the inputs of a format.
+// FormatTotals counts the inputs in a format.
 type FormatTotals struct {
 	Format   convert.Format      `json:"format"`
 	Files    int64               `json:"files"`
@@ -57,47 +56,47 @@ type FormatTotals struct {
 	Events   convert.EventCounts `json:"events"`
 }
 
-// ProblemTotals are the cases of a data problem.
+// ProblemTotals counts the files and cases of a data problem.
 type ProblemTotals struct {
 	Name  string `json:"name"`
 	Files int64  `json:"files"`
 	Count uint64 `json:"count"`
 }
 
-// KindTotals are the inputs that failed or were skipped for one reason.
+// KindTotals counts the inputs that failed or were skipped for one reason.
 type KindTotals struct {
 	State State `json:"state"`
 	Kind  Kind  `json:"kind"`
 	Files int64 `json:"files"`
-	// Paths are the first three.
+	// Paths lists the first three inputs.
 	Paths []string `json:"paths"`
 }
 
-// A Look is a file that needs a look.
+// A Look is a file that needs attention.
 type Look struct {
-	Input  string `json:"input"` // followed by the member
+	Input  string `json:"input"` // path of the input, followed by the member
 	Kind   Kind   `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Lost   uint64 `json:"lost,omitempty"`
 }
 
-// RunTotals are what one run has done.
+// RunTotals counts what one run did.
 type RunTotals struct {
 	Found        int64 `json:"found"`         // inputs
-	Converted    int64 `json:"converted"`     // with the members of archives
-	Failed       int64 `json:"failed"`        // likewise
+	Converted    int64 `json:"converted"`     // including members of archives
+	Failed       int64 `json:"failed"`        // including members of archives
 	Skipped      int64 `json:"skipped"`       // for the first time
-	Unchanged    int64 `json:"unchanged"`     // converted or skipped before
+	Unchanged    int64 `json:"unchanged"`     // converted or skipped in earlier runs
 	FailedBefore int64 `json:"failed_before"` // and not tried again
-	Forgotten    int64 `json:"forgotten"`     // records of failures whose inputs are not there any more
+	Forgotten    int64 `json:"forgotten"`     // records of failed or skipped inputs that no longer exist
 
-	Left       int64   `json:"left"`        // inputs that are known and not done: the run did not end
-	LeftBytes  int64   `json:"left_bytes"`  // likewise
-	MoreToFind bool    `json:"more"`        // not all inputs were found
-	BytesRead  int64   `json:"bytes_read"`  // of inputs
-	Seconds    float64 `json:"seconds"`     // of the run
-	Unfinished bool    `json:"unfinished"`  // it was stopped or interrupted
-	OutOfShard bool    `json:"other_shard"` // there is more in other shards
+	Left       int64   `json:"left"`        // known inputs that are not done, because the run did not finish
+	LeftBytes  int64   `json:"left_bytes"`  // bytes of these inputs
+	MoreToFind bool    `json:"more"`        // some inputs were not found yet
+	BytesRead  int64   `json:"bytes_read"`  // from inputs
+	Seconds    float64 `json:"seconds"`     // duration of the run
+	Unfinished bool    `json:"unfinished"`  // the run was stopped or interrupted
+	OutOfShard bool    `json:"other_shard"` // further inputs are in other shards
 }
 
 const (
@@ -105,7 +104,7 @@ const (
 	maxLook  = 10
 )
 
-// summarizer sums up records.
+// summarizer builds a Summary from records.
 type summarizer struct {
 	Summary
 	states   map[State]*StateTotals
@@ -119,7 +118,7 @@ func newSummarizer() *summarizer {
 		problems: map[string]*ProblemTotals{}, kinds: map[Kind]*KindTotals{}}
 }
 
-// at returns the value of a key, which is made if it is not there.
+// at returns the value for a key, and creates it if necessary.
 func at[K comparable, V any](m map[K]*V, key K) *V {
 	if m[key] == nil {
 		m[key] = new(V)
@@ -189,7 +188,7 @@ func (s *summarizer) addDone(r *Record) {
 	}
 }
 
-// look keeps a file if it is one of the ten that need a look most.
+// look keeps a file if it is one of the ten that most need attention.
 func (s *summarizer) look(l Look) {
 	i, _ := slices.BinarySearchFunc(s.Look, l, func(a, b Look) int {
 		if (a.Kind != "") != (b.Kind != "") {
@@ -198,7 +197,7 @@ func (s *summarizer) look(l Look) {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(b.Lost, a.Lost), -1) // of equal ones the first stays first
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), -1) // equal files stay in order
 	})
 	if i < maxLook {
 		s.Look = slices.Insert(s.Look, i, l)
@@ -206,7 +205,7 @@ func (s *summarizer) look(l Look) {
 	}
 }
 
-// result returns the sums, in order.
+// result returns the summary, with sorted lists.
 func (s *summarizer) result() *Summary {
 	if s.Options == nil {
 		s.Options = map[string]string{}
@@ -247,7 +246,7 @@ func (s *Summary) Total(state State) StateTotals {
 	return StateTotals{State: state}
 }
 
-// totals returns what the run has done.
+// totals returns what the run has done so far.
 func (r *run) totals() *RunTotals {
 	c := &r.counts
 	return &RunTotals{
@@ -258,7 +257,7 @@ func (r *run) totals() *RunTotals {
 	}
 }
 
-// unfinished says how far a run came that did not end.
+// unfinished returns the summary of a run that did not finish.
 func (r *run) unfinished() *Summary {
 	totals := r.totals()
 	totals.Unfinished = true
@@ -267,7 +266,7 @@ func (r *run) unfinished() *Summary {
 	return s.result()
 }
 
-// summarize makes the manifest, unless others work on it too, and sums it up.
+// summarize writes the manifest, unless the run is a shard, and summarises it.
 func (r *run) summarize() (*Summary, error) {
 	s := newSummarizer()
 	s.Root, s.Options, s.OptionsID, s.Run = r.root, r.Settings, r.optionsID, r.totals()
@@ -291,7 +290,7 @@ func (r *run) summarize() (*Summary, error) {
 	return s.result(), nil
 }
 
-// Status sums up what the runs so far have recorded in the folder of outputs. Nothing is written.
+// Status summarises the records in the output folder. It writes nothing.
 func Status(out string) (summary *Summary, err error) {
 	defer func() { err = asStop(err) }()
 	state := stateOf(out)
@@ -309,7 +308,7 @@ func Status(out string) (summary *Summary, err error) {
 	return s.result(), err
 }
 
-// Finish makes the manifest of the records of all shards, and sums it up.
+// Finish writes the manifest of all shards' records, and summarises it.
 func Finish(out string) (summary *Summary, err error) {
 	defer func() { err = asStop(err) }()
 	state := stateOf(out)
@@ -337,7 +336,7 @@ func Finish(out string) (summary *Summary, err error) {
 	return s.result(), nil
 }
 
-// Settings returns the root and the options of the latest run, as they are recorded.
+// Settings returns the recorded root and options of the latest run.
 func Settings(out string) (root string, settings map[string]string, err error) {
 	defer func() { err = asStop(err) }()
 	all, err := stateOf(out).openRecords()

@@ -4,7 +4,7 @@ package migrate
 
 import "os"
 
-// openLocked opens a file. There are no locks here.
+// openLocked opens a file without locking it, because this system has no locks.
 func openLocked(path string, shared bool) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 }

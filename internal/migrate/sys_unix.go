@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// openLocked opens and locks a file. It does not wait.
+// openLocked opens and locks a file. It does not wait for the lock.
 func openLocked(path string, shared bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// openLocked opens a file so that no other process can: a shared lock only reads it and lets others read.
+// openLocked opens a file so that other processes cannot open it; a shared lock opens it for reading and lets others read it
+// too.
 func openLocked(path string, shared bool) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 )
 
-// A Found is an input that a source came across.
+// A Found is an input that a run found.
 type Found struct {
 	Path  string // below the root, escaped
 	Size  int64
 	Mtime int64 // nanoseconds since 1970
-	Named bool  // on the command line or in a list: it must be a trace
+	Named bool  // named on the command line or in a list, so it must be a trace
 
-	// What follows is set for what is not to be opened.
+	// The following fields are set for inputs that must not be opened.
 	State  State
 	Kind   Kind
 	Reason string
@@ -28,14 +28,14 @@ type Found struct {
 type places struct {
 	root, out string // absolute
 	outInfo   fs.FileInfo
-	outTrue   string // without links
+	outTrue   string // with links resolved
 }
 
 func (p *places) abs(rel string) string {
 	return filepath.Join(p.root, filepath.FromSlash(inputs.UnescapeName(rel)))
 }
 
-// isOutput reports whether a path leads to the folder of outputs or below it, through links as well.
+// isOutput reports whether a path leads, directly or through links, to the output folder or below it.
 func (p *places) isOutput(path string) bool {
 	if isInside(path, p.out) {
 		return true
@@ -44,7 +44,7 @@ func (p *places) isOutput(path string) bool {
 	return err == nil && isInside(target, p.outTrue)
 }
 
-// rel returns the path of a name below the root, escaped.
+// rel returns the escaped path of a name below the root.
 func (p *places) rel(name string) (string, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -57,13 +57,13 @@ func (p *places) rel(name string) (string, error) {
 	return inputs.EscapeName(filepath.ToSlash(rel)), nil
 }
 
-// isInside reports whether a path is a folder or below it.
+// isInside reports whether a path is the folder or below it.
 func isInside(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// walk returns what is below a folder, which is given by its path below the root, and matches a pattern.
+// walk returns the files below a folder that match a pattern. rel is the folder's path below the root.
 func (r *run) walk(rel string, pattern inputs.Glob) (extsort.Sequence[Found], error) {
 	dir := r.abs(rel)
 	if r.isOutput(dir) {
@@ -88,7 +88,7 @@ func (r *run) walk(rel string, pattern inputs.Glob) (extsort.Sequence[Found], er
 	}, nil
 }
 
-// lookAt notes what was found in a folder.
+// lookAt fills in f from an entry found in a folder.
 func (p *places) lookAt(f *Found, e *inputs.Entry) {
 	switch {
 	case strings.HasSuffix(e.Path, "/"):
@@ -128,7 +128,7 @@ func (f *Found) look(info fs.FileInfo, err error) {
 	}
 }
 
-// stat looks at a named input.
+// stat returns the input with a given path.
 func (p *places) stat(rel string, named bool) Found {
 	f := Found{Path: rel, Named: named}
 	abs := p.abs(rel)
@@ -141,7 +141,7 @@ func (p *places) stat(rel string, named bool) Found {
 	return f
 }
 
-// cause is what an error of package os says beside the name.
+// cause returns the text of an error from package os without the file name.
 func cause(err error) string {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return path.Err.Error()

@@ -7,11 +7,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// DidNotEndKey is the member of the argument weft that marks a slice without an end in the input.
+// DidNotEndKey is the member of the weft argument that marks a slice without an end in the input.
 const DidNotEndKey = "did_not_end"
 
-// Args returns the arguments of an event in order. For a slice, arguments of the end replace start arguments with the same
-// key; others follow. A slice without an end has a mark in its argument "weft", unless the input has a member of that name.
+// Args returns the arguments of an event in order. For a slice, arguments of its end replace arguments of its start that have the
+// same key; the others follow. A slice without an end is marked in its "weft" argument, unless the input has a member of that
+// name.
 func (r *Row) Args() iter.Seq[timeline.Arg] {
 	if len(r.EndArgs) > 0 {
 		return r.merged
@@ -26,7 +27,7 @@ func (r *Row) beginArgs() iter.Seq[timeline.Arg] {
 	return r.tl.ArgList(r.Item.Args)
 }
 
-// HasArgs reports whether Args returns any.
+// HasArgs reports whether Args returns any arguments.
 func (r *Row) HasArgs() bool {
 	for range r.Args() {
 		return true
@@ -62,7 +63,7 @@ func (r *Row) has(dict timeline.Arg, key string) bool {
 	return false
 }
 
-// merged yields the arguments of a slice with arguments at its end.
+// merged yields the arguments of a slice that has arguments at its end.
 func (r *Row) merged(yield func(timeline.Arg) bool) {
 	r.endArgs, r.endUsed = r.endArgs[:0], r.endUsed[:0]
 	for arg := range r.tl.ArgList(r.EndArgs) {

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Categories yields the nonempty categories of a list in the form of the input: "a, b".
+// Categories yields the nonempty categories in a list that has the form of the input: "a, b".
 func Categories(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for category := range bytes.SplitSeq(list, []byte(",")) {

@@ -9,20 +9,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sliceEnds has the data of the ends of slices: CPU times and arguments. Ends follow their starts in the timeline, so one pass
-// collects them, and the walk reads them in the order of the starts. The zero sliceEnds is empty.
+// sliceEnds holds the data from the ends of slices: CPU times and arguments. Ends follow their starts in the timeline, so one
+// pass collects them, and the walk reads them in the order of the starts. The zero sliceEnds is empty.
 type sliceEnds struct {
-	ends *extsort.Sorter[sliceEnd] // nil: none
+	ends *extsort.Sorter[sliceEnd] // nil if there are none
 	args *extsort.File             // nil if no end has arguments
 
 	next    sliceEnd // read ahead
 	more    bool
-	pending map[uint64]sliceEnd // ends that were skipped at the current time
+	pending map[uint64]sliceEnd // ends skipped so far at the current time
 	time    timeline.Nanos
 	buf     []byte
 }
 
-// sliceEnd is the data of the end of one slice.
+// sliceEnd is the data from the end of one slice.
 type sliceEnd struct {
 	slice    uint64         // ordinal of the slice
 	cpuTime  timeline.Nanos // at the end; NoTime if unknown
@@ -35,7 +35,8 @@ var bySlice = extsort.Order[sliceEnd]{
 	Key:     func(e *sliceEnd) uint64 { return e.slice },
 }
 
-// acquireEnds returns ends, positioned at the first slice, for the exclusive use of one walk. A nested walk collects its own.
+// acquireEnds returns ends, positioned at the first slice, for the exclusive use of one walk. A nested walk collects its own
+// ends.
 func (r *Reader) acquireEnds(ctx context.Context) (*sliceEnds, error) {
 	s := r.ends
 	if s == nil {
@@ -48,10 +49,10 @@ func (r *Reader) acquireEnds(ctx context.Context) (*sliceEnds, error) {
 	return s, nil
 }
 
-// releaseEnds stores the ends of a finished walk for the next one.
+// releaseEnds keeps the ends from a finished walk for the next one.
 func (r *Reader) releaseEnds(s *sliceEnds) {
 	if r.ends != nil || r.closed {
-		_ = s.close() // the data was read, so an error does not matter
+		_ = s.close() // the data has been read, so an error does not matter
 		return
 	}
 	r.ends = s
@@ -112,7 +113,7 @@ func (s *sliceEnds) rewind() error {
 	return s.read()
 }
 
-// find returns the end of a slice. Slices are requested in ordinal order, except that a flow may reorder slices with equal times.
+// find returns the end of a slice. Slices are requested in ordinal order, except that flows may reorder slices with equal times.
 func (s *sliceEnds) find(it *timeline.Item) (end sliceEnd, ok bool, err error) {
 	if it.TS != s.time {
 		clear(s.pending)
@@ -134,7 +135,7 @@ func (s *sliceEnds) find(it *timeline.Item) (end sliceEnd, ok bool, err error) {
 	return end, ok, nil
 }
 
-// apply adds the data of the end of a slice to its row.
+// apply adds the data from the end of a slice to its row.
 func (s *sliceEnds) apply(row *Row) error {
 	if s.ends == nil || row.Item.Added {
 		return nil

@@ -14,10 +14,10 @@ import (
 const maxJSONDepth = 1000
 
 // AppendArgs appends the arguments of an event as a JSON object: 64-bit integers as numbers, addresses as hexadecimal strings,
-// raw JSON of the input unchanged.
+// and raw JSON from the input unchanged.
 func (r *Row) AppendArgs(b []byte) []byte { return appendArgs(b, r.tl, r.Args()) }
 
-// AppendArgs is Row.AppendArgs for arguments of an event that is not a row.
+// AppendArgs is like Row.AppendArgs, for the arguments of an event that is not a row.
 func AppendArgs(b []byte, tl *timeline.Timeline, args timeline.Args) []byte {
 	return appendArgs(b, tl, tl.ArgList(args))
 }
@@ -81,7 +81,7 @@ func appendMembers(b []byte, tl *timeline.Timeline, list *timeline.Arg, depth in
 	return append(b, closing)
 }
 
-// AppendRawJSON appends JSON text of an input on one line; invalid JSON becomes a string.
+// AppendRawJSON appends JSON text from an input on one line; invalid JSON becomes a string.
 func AppendRawJSON(b, text []byte) []byte {
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
@@ -90,7 +90,7 @@ func AppendRawJSON(b, text []byte) []byte {
 	return append(b, bytes.ToValidUTF8(line.Bytes(), []byte("\uFFFD"))...)
 }
 
-// AppendContexts appends the contexts of an event as a JSON array of objects with the names of weft.v1.Context.
+// AppendContexts appends the contexts of an event as a JSON array of objects whose members are named as in weft.v1.Context.
 func (r *Row) AppendContexts(b []byte) []byte {
 	for i := range r.Contexts {
 		b = append(b, "[,"[min(i, 1)])

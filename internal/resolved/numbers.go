@@ -2,10 +2,10 @@ package resolved
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// TrackNumbers numbers the tracks of a timeline and their lanes, as package trace does: first the tracks, by their ids, then
-// the lanes of each.
+// TrackNumbers numbers the tracks and lanes of a timeline as package trace does: first the tracks, by id, then the lanes of each
+// track.
 type TrackNumbers struct {
-	first []uint32 // by track: the number of its first lane
+	first []uint32 // by track: number of its first lane
 	from  []uint32 // by track: its first lane, 0 or 1; if it is 1, the track itself is lane 0
 }
 
@@ -22,7 +22,7 @@ func NumberTracks(tl *timeline.Timeline) *TrackNumbers {
 	return n
 }
 
-// Of returns the number of a lane of a track.
+// Of returns the number of a lane on a track.
 func (n *TrackNumbers) Of(track timeline.TrackID, lane uint32) uint32 {
 	if lane < n.from[track] {
 		return uint32(track)

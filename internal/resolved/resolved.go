@@ -1,8 +1,8 @@
 // Package resolved turns the items of a walk over a timeline into self-contained events. Each slice is one event, at its start,
-// including the data of its end. Events have their position in the nesting, the names and ids of their track, arrows from
-// and to other events, and stable numbers. trace.Events, the streams of package eventstream and weft export use its rows.
+// and includes the data from its end. Events have their nesting position, the names and ids of their track, arrows from and to
+// other events, and stable numbers. trace.Events, the streams of package eventstream and weft export use its rows.
 //
-// What does not live here: output formats of events, and how they are selected (package selection).
+// What does not live here: output formats for events, and the selection of events (package selection).
 package resolved
 
 import (
@@ -38,28 +38,28 @@ func (k Kind) String() string {
 	return "kind " + strconv.Itoa(int(k))
 }
 
-// ParseKind is the inverse of String; false if there is no such kind.
+// ParseKind is the inverse of String; it returns false if there is no such kind.
 func ParseKind(name string) (Kind, bool) {
 	i := slices.Index(kindNames[:], name)
 	return Kind(max(i, 0)), i > 0
 }
 
-// Row is one event. It and all data that it refers to are only valid during the callback.
+// Row is one event. The row and all data that it refers to are valid only during the callback.
 type Row struct {
 	Kind Kind
-	// Item is the item of the walk: times (Dur is timeline.NoTime for a slice without an end), name, category, value, stack,
-	// position in the input, and the arguments and the CPU time of the start.
+	// Item is the item from the walk: times (Dur is timeline.NoTime for a slice without an end), name, category, value, stack,
+	// position in the input, and the arguments and CPU time of the start.
 	Item *timeline.Item
 
-	// ID is the number of the event, from 1. Slices, instants and counter values are numbered in the order of the walk; then
-	// samples, in their order; then events that attribution has added.
+	// ID is the number of the event, from 1. Slices, instants and counter values are numbered first, in the order of the walk,
+	// followed by samples in their order, and then by events that attribution added.
 	ID     uint64
 	Parent uint64 // ID of the enclosing slice on its track; 0: none
 	Depth  int    // number of enclosing slices on its track
 
 	Track *Track
 
-	// EndArgs are the arguments of the end of a slice. They replace arguments of Item with the same key; Args merges both.
+	// EndArgs holds the arguments of a slice's end. They replace arguments of Item with the same key; Args merges both.
 	EndArgs timeline.Args
 	// ThreadDuration is the CPU time that the thread used during a slice.
 	ThreadDuration timeline.CPUTime
@@ -67,26 +67,26 @@ type Row struct {
 	FlowsIn  []FlowIn // incoming arrows
 	FlowsOut []uint64 // ids of the flows that continue from the event
 
-	Contexts []Context // in effect at the start of the event, if Options.Contexts is set
+	Contexts []Context // contexts in effect at the start of the event, if Options.Contexts is set
 
 	tl *timeline.Timeline
 
-	endArgs []timeline.Arg // buffers of Args
+	endArgs []timeline.Arg // buffers for Args
 	endUsed []bool
 }
 
 // FlowIn is an incoming arrow.
 type FlowIn struct {
 	ID   uint64 // of the flow
-	From uint64 // ID of the row where the arrow starts, which is an earlier row unless simultaneous events form a cycle
+	From uint64 // ID of the row where the arrow starts; that row comes earlier unless simultaneous events form a cycle
 }
 
-// Via is the source of a context of an event, numbered as in weft.v1: 1 is "explicit".
+// Via is the source of an event's context, numbered as in weft.v1: 1 is "explicit".
 type Via uint8
 
 var viaNames = [...]string{"", "explicit", "args", "async", "flow", "request", "isolate", "descendants"}
 
-// ParseVia returns the Via with a name; 0 if there is none.
+// ParseVia returns the Via with the given name; 0 if there is none.
 func ParseVia(name string) Via { return Via(max(slices.Index(viaNames[:], name), 0)) }
 
 // String returns the same name as attribution.Via.
@@ -97,33 +97,33 @@ func (v Via) String() string {
 	return "via " + strconv.Itoa(int(v))
 }
 
-// Context is a context for which an event worked, see attribution.Context.
+// Context is a context for which an event worked; see attribution.Context.
 type Context struct {
 	Type       string
 	ID         string // scope/id, with @pid if it is local; "" if several apply and have no common ancestor
 	Name       string
 	Via        Via
-	Hops       int      // number of flow arrows along which it was propagated
+	Hops       int      // number of flow arrows along which the context was propagated
 	Candidates []string // the identities to choose from, if there were several
 }
 
-// Options select events and their data.
+// Options selects events and their data.
 type Options struct {
 	Kinds       []Kind                                  // nil: all
 	Selected    func(*timeline.Item) bool               // nil: everything
-	Contexts    func(ordinal uint64) ([]Context, error) // contexts of slices and instants; nil: rows have none
+	Contexts    func(ordinal uint64) ([]Context, error) // returns the contexts of slices and instants; nil: rows have none
 	NoPositions bool                                    // omit the positions of events in the input
 }
 
-// Reader returns the rows of a timeline. It caches the data of the ends of slices for the next walk. It is not safe for
+// Reader returns the rows of a timeline. It caches the data from the ends of slices for the next walk. It is not safe for
 // concurrent use, but walks may be nested.
 type Reader struct {
 	tl     *timeline.Timeline
-	ends   *sliceEnds // nil until they are collected, and while a walk uses them
+	ends   *sliceEnds // nil until the ends are collected, and while a walk uses them
 	closed bool
 }
 
-// NewReader returns a reader of a nested timeline with resolved flows.
+// NewReader returns a reader for a nested timeline with resolved flows.
 func NewReader(tl *timeline.Timeline) *Reader { return &Reader{tl: tl} }
 
 // Close removes temporary files, but does not close the timeline.
@@ -137,8 +137,8 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// Walk calls fn for the events that opts select, in the order of timeline.Walk, and returns the number of other events. An error
-// of fn ends the walk and is returned.
+// Walk calls fn for the events that opts selects, in the order of timeline.Walk, and returns the number of events skipped. An
+// error from fn stops the walk and is returned.
 func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (skipped uint64, err error) {
 	if err := r.tl.NumberEvents(ctx); err != nil {
 		return 0, err
@@ -158,7 +158,7 @@ func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (s
 	return w.skipped, err
 }
 
-// walk makes rows from items.
+// walk converts items to rows.
 type walk struct {
 	tl         *timeline.Timeline
 	ends       *sliceEnds
@@ -166,9 +166,9 @@ type walk struct {
 	opts       Options
 	wanted     [KindCount + 1]bool // by Kind
 	skipped    uint64
-	last       uint64 // ID of the last event that is neither a sample nor of an overlay; equals timeline.EventID, which is slower
+	last       uint64 // ID of the last event that is neither a sample nor from an overlay; equals timeline.EventID, which is slower
 	nextSample uint64 // ID of the next sample
-	nextAdded  uint64 // ID of the next event of an overlay
+	nextAdded  uint64 // ID of the next overlay event
 	row        Row
 	fn         func(*Row) error
 }
@@ -199,7 +199,7 @@ func (w *walk) item(it *timeline.Item, open *timeline.OpenSlices[uint64]) error 
 	return w.fn(row)
 }
 
-// attach adds the data of the slice end, flows and contexts to a row.
+// attach adds the data from the slice end, the flows and the contexts to a row.
 func (w *walk) attach(row *Row) (err error) {
 	if row.Kind == Slice {
 		if err := w.ends.apply(row); err != nil {

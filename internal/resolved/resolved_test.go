@@ -14,13 +14,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// eachRecording runs a test with each readable recording.
+// eachRecording runs a test on each readable recording.
 func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline)) {
 	for _, f := range recording.In(t, ".") {
 		t.Run(f.Name, func(t *testing.T) {
 			tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, f.Path)), convert.Options{TempDir: t.TempDir()})
 			if err != nil {
-				t.Skip(err) // some are unreadable
+				t.Skip(err) // some recordings are unreadable
 			}
 			defer tr.Close()
 			test(t, timeline.Of(tr))
@@ -43,12 +43,12 @@ func walk[T any](t *testing.T, tl *timeline.Timeline, opts resolved.Options, of 
 	return all, leftOut
 }
 
-// event is the part of a row that the tests compare.
+// event holds the parts of a row that the tests compare.
 type event struct {
 	kind         resolved.Kind
 	id, parent   uint64
 	depth        int
-	start, end   timeline.Nanos // end is NoTime if there is none
+	start, end   timeline.Nanos // end is NoTime if the event has no end
 	track, text  string
 	arrows, args int
 }
@@ -67,8 +67,8 @@ func eventOf(row *resolved.Row) event {
 	return e
 }
 
-// Every event has a unique id; ids of samples follow all others; a parent precedes and encloses its children; arrows come from
-// events; all events of the trace are present.
+// Every event has a unique id; the ids of samples follow all others; a parent precedes and encloses its children; arrows come
+// from existing events; all events of the trace are present.
 func TestRows(t *testing.T) {
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
 		rows, leftOut := walk(t, tl, resolved.Options{}, eventOf)
@@ -137,7 +137,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// ends returns the data of the end events of slices, by ordinal, as a walk finds them.
+// ends returns the data from the end events of slices, by ordinal, as a walk finds it.
 func ends(t *testing.T, tl *timeline.Timeline) map[uint64]string {
 	found := map[uint64]string{}
 	begins := map[uint64]bool{} // slices without an end event
@@ -182,7 +182,7 @@ func TestSliceEnds(t *testing.T) {
 	}
 }
 
-// open makes a timeline from its text form.
+// open creates a timeline from its text form.
 func open(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir()})
@@ -200,7 +200,7 @@ func open(t *testing.T, text string) *timeline.Timeline {
 	return tl
 }
 
-// A nested walk has the same ends.
+// A nested walk returns the same ends.
 func TestWalkInsideWalk(t *testing.T) {
 	tl := open(t, "B 1/1 a 0 args=a:0,b:1\nX 1/1 b 1 1\nE 1/1 a 5 args=b:2,c:3")
 	r := resolved.NewReader(tl)

@@ -6,29 +6,29 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Track is a track, or a lane of one.
+// Track is a track, or a lane of a track.
 type Track struct {
-	// Path has the names of the tracks from the process down to the track; "" for a process or thread without a name.
+	// Path holds the names of the tracks from the process down to this track; "" for a process or thread without a name.
 	Path []string
 
-	PID, TID                int64 // of the process and thread of the track
-	HasPID, HasTID          bool  // the track has a process, a thread
-	MadeUp                  uint8 // MadeUpPID, MadeUpTID
+	PID, TID                int64 // of the track's process and thread
+	HasPID, HasTID          bool  // whether the track has a process and a thread
+	MadeUp                  uint8 // combination of MadeUpPID and MadeUpTID
 	ProcessName, ThreadName string
 
-	AsyncID, AsyncScope string // of an asynchronous track
+	AsyncID, AsyncScope string // for an asynchronous track
 	Lane                uint32
 
-	Encoded [2][]byte // cache for encoders of rows; initially nil
+	Encoded [2][]byte // cache for row encoders; initially nil
 }
 
-// Flags for ids that are not numbers in the input, so that weft made up numbers; as in weft.v1.
+// Flags for ids that are not numbers in the input and for which weft made up numbers, as in weft.v1.
 const (
 	MadeUpPID = 1 << iota
 	MadeUpTID
 )
 
-// Input returns the ids in the input; 0 for those that weft made up.
+// Input returns the ids in the input; 0 for an id that weft made up.
 func (t *Track) Input() (pid, tid int64) {
 	if pid, tid = t.PID, t.TID; t.MadeUp&MadeUpPID != 0 {
 		pid = 0
@@ -39,10 +39,10 @@ func (t *Track) Input() (pid, tid int64) {
 	return pid, tid
 }
 
-// maxTrackDepth bounds the number of parents of a track.
+// maxTrackDepth limits the number of ancestors of a track.
 const maxTrackDepth = 100
 
-// DescribeTrack describes a track of a timeline, not one of its lanes.
+// DescribeTrack describes a track in a timeline, but not one of its lanes.
 func DescribeTrack(tl *timeline.Timeline, id timeline.TrackID) *Track {
 	t := &Track{}
 	t.AsyncID, t.AsyncScope = tl.AsyncID(id), tl.AsyncScope(id)
@@ -69,7 +69,7 @@ func DescribeTrack(tl *timeline.Timeline, id timeline.TrackID) *Track {
 	return t
 }
 
-// number returns the number of a process or thread in the input, otherwise the one in the output.
+// number returns the number of a process or thread in the input, or otherwise its number in the output.
 func number(input timeline.InputID, output int64, flag, madeUp uint8) (int64, uint8) {
 	if input.Text == "" {
 		return input.Num, madeUp &^ flag
@@ -77,7 +77,7 @@ func number(input timeline.InputID, output int64, flag, madeUp uint8) (int64, ui
 	return output, madeUp | flag
 }
 
-// maxTracks bounds the cache of track descriptions: asynchronous ids can make millions of tracks.
+// maxTracks limits the cache of track descriptions, because asynchronous ids can create millions of tracks.
 const maxTracks = 1 << 14
 
 // tracks describes tracks and lanes. Results are valid until the next call.
@@ -85,14 +85,14 @@ type tracks struct {
 	tl    *timeline.Timeline
 	byID  []*Track // cache for lane 0 of each track
 	lanes map[timeline.TrackLane]*Track
-	count int // entries in both caches
+	count int // number of entries in both caches
 }
 
 func newTracks(tl *timeline.Timeline) *tracks {
 	return &tracks{tl: tl, byID: make([]*Track, tl.TrackCount()), lanes: map[timeline.TrackLane]*Track{}}
 }
 
-// at returns the description of a lane of a track.
+// at returns the description of a lane on a track.
 func (t *tracks) at(id timeline.TrackID, lane uint32) *Track {
 	if lane == 0 {
 		if found := t.byID[id]; found != nil {
@@ -116,7 +116,7 @@ func (t *tracks) at(id timeline.TrackID, lane uint32) *Track {
 	return track
 }
 
-// describeLane describes a lane of a track. Lanes of a process or thread are tracks with their own names.
+// describeLane describes a lane on a track. Lanes of a process or thread are tracks with their own names.
 func describeLane(tl *timeline.Timeline, id timeline.TrackID, lane uint32) *Track {
 	track := DescribeTrack(tl, id)
 	if lane > 0 {

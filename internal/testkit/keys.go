@@ -9,7 +9,7 @@ import (
 )
 
 // CheckKeys checks that the key of an order is consistent with its comparison: of two values with different keys, the one with the
-// smaller key must be less. The values are random bytes, biased towards those at which numbers change sign or overflow.
+// smaller key must be less. The values are random, with bytes biased towards those at which numbers change sign or overflow.
 func CheckKeys[T any](t *testing.T, by extsort.Order[T]) {
 	t.Helper()
 	form := extsort.FormOf[T]()
@@ -26,7 +26,7 @@ func CheckKeys[T any](t *testing.T, by extsort.Order[T]) {
 		fill(form.Bytes(a))
 		copy(bytes, form.Bytes(a))
 		if at := rng.IntN(len(bytes)); rng.IntN(2) == 0 {
-			fill(bytes[at:]) // the first fields are equal
+			fill(bytes[at:]) // keep the first fields equal
 		} else {
 			fill(bytes[:at])
 		}
@@ -44,7 +44,7 @@ func CheckKeys[T any](t *testing.T, by extsort.Order[T]) {
 	}
 }
 
-// offsetsOfBools returns the offsets of bools in a type, which can only be 0 or 1.
+// offsetsOfBools returns the offsets of the bools in a type; such bytes can only be 0 or 1.
 func offsetsOfBools(t reflect.Type, at uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.Bool:

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// aheadSize is the number of occurrences handed over at once, memory permitting. Larger batches make the goroutines wait
-	// less often for each other; waiting costs more than reading.
+	// aheadSize is the number of occurrences handed over at once, memory permitting. Larger batches make the goroutines wait for
+	// each other less often; waiting costs more than reading.
 	aheadSize = 2048
-	// aheadBatches is the number of batches being read, waiting, or being processed.
+	// aheadBatches is the number of batches that exist at a time: being read, waiting or being processed.
 	aheadBatches = 4
 	// aheadShare limits all occurrences and values together to 1/16 of the timeline's memory.
 	aheadShare = 16
 )
 
-// aheadBatch holds the occurrences of some groups and the value prepared for each.
+// aheadBatch holds the occurrences of several groups and the value prepared for each.
 type aheadBatch[T any] struct {
 	occurrences
-	ends     []int // end of each group in out
+	ends     []int // index in out at which each group ends
 	values   []T
-	prepared int // number of valid values; fewer than len(out) if the last group is too large
+	prepared int // number of valid values; less than len(out) if the last group is too large
 }
 
 // OccurrencesAhead is Timeline.Occurrences with a goroutine that reads ahead while fn processes a group. fn must not change the
@@ -30,9 +30,9 @@ func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(grou
 	return occurrencesAhead(ctx, t, args, nil, func(group []Head, _ []struct{}) error { return fn(group) })
 }
 
-// PreparedAhead is OccurrencesAhead with arguments, for a pass that computes a value for each occurrence independently before
-// it processes them in order. prepare runs concurrently with fn; *v holds the value from an earlier call, for reuse. values belong to
-// the group and are valid during the call; they are nil for a group so large that fn must prepare them itself, with ReadArgs.
+// PreparedAhead is OccurrencesAhead with arguments, for a pass that computes an independent value for each occurrence before it
+// processes them in order. prepare runs concurrently with fn; *v holds the value from an earlier call, for reuse. values belong
+// to the group and are valid during the call; they are nil for a group so large that fn must prepare them itself, with ReadArgs.
 func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Head, v *T), fn func(group []Head, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)
 }
@@ -72,7 +72,7 @@ func occurrencesAhead[T any](
 	return readErr
 }
 
-// aheadLen returns the number of occurrences, each with a value, in a batch of a timeline with this memory.
+// aheadLen returns the number of occurrences, each with a value, in a batch for a timeline with the given memory.
 func aheadLen[T any](memory int64) int {
 	each := reflect.TypeFor[Head]().Size() + reflect.TypeFor[T]().Size()
 	return int(min(max(memory/aheadShare/aheadBatches/int64(each), 64), aheadSize))
@@ -81,15 +81,15 @@ func aheadLen[T any](memory int64) int {
 // aheadReader reads groups into free batches.
 type aheadReader[T any] struct {
 	ctx     context.Context
-	prepare func(o *Head, v *T) // nil: no values
-	size    int                 // limit of a batch
+	prepare func(o *Head, v *T) // nil: prepare no values
+	size    int                 // maximum number of occurrences in a batch
 	full    chan<- *aheadBatch[T]
 	free    <-chan *aheadBatch[T]
 	spare   []*aheadBatch[T] // free batches already received
 	batch   *aheadBatch[T]   // being filled
 }
 
-// run reads all groups until the context is done.
+// run reads all groups, unless the context is done first.
 func (r *aheadReader[T]) run(t *Timeline) error {
 	err := t.groups(r.ctx, false, r.group)
 	if err == nil {
@@ -98,7 +98,7 @@ func (r *aheadReader[T]) run(t *Timeline) error {
 	return err
 }
 
-// group adds a group to the batch, handing the batch over first if it is full.
+// group adds a group to the batch, after handing over a full batch.
 func (r *aheadReader[T]) group(g *group) error {
 	if n := len(r.batch.out); n > 0 && (n+g.len() > r.size || r.batch.copiedBytes > copiedChunk/2) {
 		if err := r.handOver(); err != nil {
@@ -123,12 +123,12 @@ func (r *aheadReader[T]) group(g *group) error {
 		b.prepared = n
 	}
 	if b.isLarge(r.size) {
-		return r.handOver() // while the records of the group are valid, see ReadArgs
+		return r.handOver() // hand over while the records of the group are valid, see ReadArgs
 	}
 	return nil
 }
 
-// handOver hands over the batch and gets another one. After a large batch it waits for all others, so that only one large batch
+// handOver hands over the batch and takes a free one. After a large batch, it waits for all others, so that only one large batch
 // exists at a time.
 func (r *aheadReader[T]) handOver() error {
 	wait, ordinal := 1, r.batch.ordinal
@@ -151,7 +151,7 @@ func (r *aheadReader[T]) handOver() error {
 	return r.ctx.Err()
 }
 
-// isLarge reports whether a batch is a single group beyond the usual limits.
+// isLarge reports whether a batch is a single group that exceeds the usual limits.
 func (b *aheadBatch[T]) isLarge(size int) bool {
 	return len(b.out) > size || b.copiedBytes > copiedChunk
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// aheadTimeline has slices of two threads with arguments, in pairs at one time, and a group of the given size at one time.
+// aheadTimeline has slices with arguments on two threads, in simultaneous pairs, and a group of the given size at one time.
 func aheadTimeline(t *testing.T, memory int64, large int) *Timeline {
 	b := testBuilder(t, memory)
 	threads := []TrackID{threadOf(b, 0), threadOf(b, 1)}
@@ -103,7 +103,7 @@ func TestPreparedAhead(t *testing.T) {
 	}
 }
 
-// PreparedAhead returns the errors of its callback and of a cancelled context, and stops reading.
+// PreparedAhead returns errors from its callback and from a cancelled context, and then stops reading.
 func TestPreparedAheadEnds(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, aheadSize+1)
 	failed := errors.New("failed")
@@ -135,7 +135,7 @@ func TestPreparedAheadEnds(t *testing.T) {
 	}
 }
 
-// A pass that panics leaves no goroutine that reads or waits for a batch.
+// A pass that panics leaves no goroutine that is still reading or waiting for a batch.
 func TestAheadPanics(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, 0)
 	before := runtime.NumGoroutine()
@@ -173,7 +173,7 @@ func (c *countedGroups) groups(rewrite bool, fn func(g *group) error) error {
 	})
 }
 
-// Reading ahead ends soon when it is cancelled, even without any occurrences.
+// Reading ahead stops soon after it is cancelled, even without any occurrences.
 func TestAheadIsCancelled(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	counter := b.Counter(threadOf(b, 0), &CounterKey{Name: []byte("counter")})
@@ -191,14 +191,14 @@ func TestAheadIsCancelled(t *testing.T) {
 	}
 }
 
-// Reading ahead needs little memory, however long arguments are, wherever in a batch they come, and however large groups are: only one
-// large group is in memory at a time.
+// Reading ahead needs little memory, however long the arguments are, wherever they are in a batch, and however large groups are:
+// only one large group is in memory at a time.
 func TestAheadHoldsLittle(t *testing.T) {
-	const large = 20_000 // memory of such a group: 2.4 MB of occurrences and 10 MB of arguments
+	const large = 20_000 // a group of this size needs 2.4 MB for occurrences and 10 MB for arguments
 	for name, c := range map[string]struct {
 		n     int
 		ts    func(i int) Nanos
-		bytes func(i int) int // of the argument
+		bytes func(i int) int // length of the argument
 		limit int64
 	}{
 		"few long arguments": {8000, func(i int) Nanos { return Nanos(i) }, func(i int) int {
@@ -240,7 +240,7 @@ func TestAheadHoldsLittle(t *testing.T) {
 	}
 }
 
-// longArguments has instants at one time with an argument that names the event, and similar slices of a template.
+// longArguments has instants at one time with an argument that names the event, and similar slices that use a template.
 func longArguments(t *testing.T, events int) *Timeline {
 	b := testBuilder(t, noMemory)
 	args, text := b.Args(), make([]byte, 5000)
@@ -276,7 +276,7 @@ func longArguments(t *testing.T, events int) *Timeline {
 	return finishAndNest(t, b)
 }
 
-// namedEvent returns the event named by the arguments of longArguments.
+// namedEvent returns the event named by an argument from longArguments.
 func namedEvent(tl *Timeline, args Args) (event string) {
 	for a := range tl.ArgList(args) {
 		if a.Kind != ArgDict {
@@ -291,7 +291,7 @@ func namedEvent(tl *Timeline, args Args) (event string) {
 	return "none"
 }
 
-// Arguments that are too long for memory at one time are read on request.
+// Simultaneous arguments that are too long for memory are read on request.
 func TestLongArgumentsAtOneTime(t *testing.T) {
 	const events = 3000
 	tl := longArguments(t, events)
@@ -338,7 +338,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 	}
 }
 
-// BenchmarkHeads compares passes over Heads with passes over structs of the size of Items, see Head.
+// BenchmarkHeads compares passes over Heads with passes over structs the size of Items, see Head.
 func BenchmarkHeads(b *testing.B) {
 	type rest [unsafe.Sizeof(Item{}) - unsafe.Sizeof(Head{})]byte
 	const n = 1 << 18

@@ -2,17 +2,17 @@ package timeline
 
 import "slices"
 
-// ArgFilter selects the event arguments that readers keep, by their names in the input. It affects neither counter values nor
-// arguments added by weft itself. The zero ArgFilter keeps all.
+// ArgFilter selects the event arguments that readers keep, by their names in the input. It does not affect counter values or the
+// arguments that weft adds. The zero ArgFilter keeps all arguments.
 type ArgFilter struct {
-	some  bool // keep only names
+	some  bool // keep only the arguments in names
 	names map[string]bool
 }
 
-// NoArgs keeps no arguments.
+// NoArgs returns a filter that keeps no arguments.
 func NoArgs() ArgFilter { return ArgFilter{some: true} }
 
-// OnlyArgs keeps the arguments with these names, including everything inside them.
+// OnlyArgs returns a filter that keeps the arguments with these names, including everything inside them.
 func OnlyArgs(names ...string) ArgFilter {
 	f := ArgFilter{some: true, names: make(map[string]bool, len(names))}
 	for _, name := range names {
@@ -33,7 +33,7 @@ func (f *ArgFilter) KeepsAll() bool { return !f.some }
 // KeepsNone reports whether no arguments are kept.
 func (f *ArgFilter) KeepsNone() bool { return f.some && len(f.names) == 0 }
 
-// With returns a filter that also keeps the given names, and which of them f does not keep.
+// With returns a filter that also keeps the given names, and the names among them that f does not keep.
 func (f ArgFilter) With(names ...string) (wider ArgFilter, added []string) {
 	if f.KeepsAll() {
 		return f, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Perfetto drops array members without a value, and later members move up: it shows the third member of [[8],[],[3]] as the
-// second. An array with an empty dictionary or array anywhere inside is therefore written whole as JSON text, in which Perfetto
-// keeps positions (docs/formats/chrome-json.md 16), and is read back as an array.
+// Perfetto drops array members without a value and moves up later members: it shows the third member of [[8],[],[3]] as the
+// second. An array with an empty dictionary or array anywhere inside is therefore written as JSON text, in which Perfetto keeps
+// positions (docs/formats/chrome-json.md 16), and is read back as an array.
 //
 // In the encoder, and in arrays read from JSON text, an empty member is an annotation with a dictionary or array of length 0.
 
@@ -28,7 +28,7 @@ func (e *ArgsEncoder) emptyMember(array bool) {
 	e.buf = appendEmptyMember(e.buf, schema.DebugAnnotation_ArrayValues, field)
 	for i := range e.open {
 		if e.open[i].array {
-			e.open[i].keepsPlaces = true // the outermost array is written as text
+			e.open[i].keepsPlaces = true // the outermost array becomes text
 			return
 		}
 	}
@@ -39,13 +39,14 @@ func appendEmptyMember(b []byte, as, field int) []byte {
 	return wire.EndMessage(wire.AppendBytes(b, field, nil), mark)
 }
 
-// arrayAsText rewrites the array closed last, whose annotation starts at start, as JSON text if it still has an empty member.
+// arrayAsText rewrites the most recently closed array, whose annotation starts at start, as JSON text if it still has an empty
+// member.
 func (e *ArgsEncoder) arrayAsText(start int) {
 	r := wire.NewReader(e.buf[start:])
 	r.Next()
 	field, msg := r.Field(), r.Bytes()
 	if e.removed && !holdsEmpty(msg) {
-		return // a duplicate key replaced the empty member
+		return // a repeated key has replaced the empty member
 	}
 	e.text = e.text[:0]
 	if m := wire.NewReader(msg); m.Next() && m.Field() != schema.DebugAnnotation_ArrayValues {
@@ -61,7 +62,7 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_LegacyJSONValue, e.text[n:]), mark)
 }
 
-// holdsEmpty reports whether an annotation has an empty dictionary or array at any depth.
+// holdsEmpty reports whether an annotation contains an empty dictionary or array at any depth.
 func holdsEmpty(annotation []byte) bool {
 	var a message.Annotation
 	a.ParseHead(annotation)
@@ -73,8 +74,8 @@ func holdsEmpty(annotation []byte) bool {
 	return false
 }
 
-// appendText appends an annotation's value as JSON text that Perfetto imports without loss: numbers it cannot represent, such as
-// integers beyond 63 bits, become strings, and doubles do not look like integers.
+// appendText appends an annotation's value as JSON text that Perfetto imports without loss: numbers that Perfetto cannot
+// represent, such as integers beyond 63 bits, become strings, and doubles do not look like integers.
 func (e *ArgsEncoder) appendText(b []byte, a *message.Annotation) []byte {
 	switch a.Kind {
 	case message.BoolAnnotation:
@@ -177,10 +178,10 @@ func appendQuoted(b, text []byte) []byte {
 	return append(b, '"')
 }
 
-// maxTextDepth limits the nesting depth of JSON text that is parsed.
+// maxTextDepth limits the nesting depth of parsed JSON text.
 const maxTextDepth = 512
 
-// arrayOfText converts a JSON array to annotation members; false for any other text. Like Perfetto, it drops null.
+// arrayOfText converts a JSON array to annotation members; it returns false for any other text. Like Perfetto, it drops null.
 func arrayOfText(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '[' || !json.Valid(text) {
 		return nil, false
@@ -198,7 +199,7 @@ type textReader struct {
 	tooDeep bool
 }
 
-// members appends the members of the array or object whose opening bracket was read.
+// members appends the members of an array or object whose opening bracket has been read.
 func (t *textReader) members(b []byte, list jsonscan.Kind, depth int) []byte {
 	if depth > maxTextDepth {
 		t.tooDeep = true
@@ -249,7 +250,7 @@ func (t *textReader) member(b []byte, as int, key []byte, depth int) []byte {
 	return wire.EndMessage(b, mark)
 }
 
-// appendNumberOfText appends a number, as an integer if it fits 64 bits.
+// appendNumberOfText appends a number, as an integer if it fits into 64 bits.
 func appendNumberOfText(b, text []byte) []byte {
 	if v, ok := jsonscan.Int64(text); ok {
 		return wire.AppendInt(b, schema.DebugAnnotation_IntValue, v)

@@ -13,20 +13,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Args are the arguments of one event, encoded by an ArgsEncoder: a sequence of debug_annotations fields of a Perfetto
-// TrackEvent with argument names as KeyIDs of their timeline, perhaps preceded by the text given to Correlate. They stay
-// encoded on their way to the output. Timeline.ArgList decodes them.
+// Args holds the encoded arguments of one event: a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument
+// names as KeyIDs of their timeline, optionally preceded by the text passed to Correlate. An ArgsEncoder encodes them, and they
+// stay encoded on their way to the output. Timeline.ArgList decodes them.
 type Args []byte
 
-// ArgsEncoder encodes the arguments of events. A value at the top level or inside a dictionary needs a Key before it; null has
-// no representation, see Null. Empty dictionaries and arrays vanish, because Perfetto cannot represent them, except in arrays,
-// where they keep their positions. The last of several values with the same key in a dictionary wins.
+// ArgsEncoder encodes the arguments of events. A value at the top level or in a dictionary needs a preceding Key; null has no
+// representation, see Null. Empty dictionaries and arrays vanish, because Perfetto cannot represent them, except in arrays, where
+// they keep their positions. Among values with the same key in a dictionary, the last one wins.
 type ArgsEncoder struct {
 	keys        *stringTable
-	values      *stringTable // of InternedString; nil: strings are written inline
-	correlated  *stringTable // of Correlate; nil: Correlate does nothing
+	values      *stringTable // for InternedString; nil: strings are written inline
+	correlated  *stringTable // for Correlate; nil: Correlate does nothing
 	buf         []byte
-	open        []container // the first is the top level
+	open        []container // the first one is the top level
 	entries     []entry     // of all open dictionaries
 	key         KeyID
 	keyInline   []byte
@@ -34,9 +34,9 @@ type ArgsEncoder struct {
 	duplicates  int
 	extended    int    // calls of ExtendDict that found an earlier value
 	removed     bool   // a value has been removed since Reset, see arrayAsText
-	text        []byte // scratch of arrayAsText
+	text        []byte // scratch for arrayAsText
 	inline      []byte // keys since Reset that are not interned
-	fixed       bool   // new names are not added to keys
+	fixed       bool   // do not add new names to keys
 	missed      bool
 	omitted     int // array values omitted since Reset, see maxArrayArgs
 }
@@ -45,27 +45,27 @@ type ArgsEncoder struct {
 type container struct {
 	array bool
 
-	keepsPlaces bool   // an outermost array with an empty member inside, see arrayAsText
-	start       int    // start of its own field in buf
+	keepsPlaces bool   // an outermost array that contains an empty member, see arrayAsText
+	start       int    // start of the container's own field in buf
 	mark        int    // for wire.EndMessage; 0 at the top level
 	firstEntry  int    // index of its first member in entries
 	size        int    // number of values inside
-	last        int    // start of the last value of an array in buf
-	seen        uint64 // keyBits of all its keys, to recognize most keys as new without a search
+	last        int    // start in buf of the last value of an array
+	seen        uint64 // keyBits of all keys, to recognize most new keys without a search
 }
 
 // entry is a member of an open dictionary: its key and its range in buf.
 type entry struct {
 	key         KeyID
-	text        []byte // of a key that is not interned
+	text        []byte // for a key that is not interned
 	underscores int    // see asInInput
-	start, end  int    // end is 0 while the member is the last of its dictionary
+	start, end  int    // end is 0 while the member is the last in its dictionary
 }
 
-// Keys is a snapshot of the argument names of a Builder. It never changes, so other goroutines can encode arguments with it.
+// Keys is a snapshot of a Builder's argument names. It never changes, so other goroutines can encode arguments with it.
 type Keys struct{ table *stringTable }
 
-// Keys returns the current argument names. It is free if there are no new ones since the last call.
+// Keys returns the current argument names. The call is free unless names were added since the last one.
 func (b *Builder) Keys() Keys {
 	if b.snapshot.table == nil || b.snapshot.table.len() != b.keys.len() {
 		b.snapshot = Keys{b.keys.snapshot()}
@@ -73,20 +73,20 @@ func (b *Builder) Keys() Keys {
 	return b.snapshot
 }
 
-// NewArgsEncoder returns an encoder that knows only the argument names given to ResetKeys.
+// NewArgsEncoder returns an encoder that knows only the argument names passed to ResetKeys.
 func NewArgsEncoder() *ArgsEncoder { return &ArgsEncoder{fixed: true} }
 
-// ResetKeys is Reset with a new set of argument names.
+// ResetKeys is like Reset, but also replaces the argument names.
 func (e *ArgsEncoder) ResetKeys(k Keys) {
 	e.keys = k.table
 	e.Reset()
 }
 
-// Missed reports whether a name used since Reset is not among the Keys. The arguments are then unusable.
+// Missed reports whether a name used since Reset is missing from the Keys. The arguments are then unusable.
 func (e *ArgsEncoder) Missed() bool { return e.missed }
 
-// Load starts the arguments of the next event with arguments encoded earlier for the same Builder. Duplicates of their keys are
-// not detected.
+// Load starts the arguments of the next event with arguments that were encoded earlier for the same Builder. It does not detect
+// later duplicates of their keys.
 func (e *ArgsEncoder) Load(args Args) {
 	e.Reset()
 	e.buf = append(e.buf, args...)
@@ -102,17 +102,18 @@ func (e *ArgsEncoder) Reset() {
 	e.missed, e.omitted = false, 0
 }
 
-// Args returns the arguments encoded since Reset. It is valid until the next Reset.
+// Args returns the arguments encoded since Reset. They are valid until the next Reset.
 func (e *ArgsEncoder) Args() Args { return Args(e.buf) }
 
-// Duplicates returns the number of values replaced since Reset because their key was repeated.
+// Duplicates returns the number of values replaced since Reset because of a repeated key.
 func (e *ArgsEncoder) Duplicates() int { return e.duplicates }
 
 // Depth returns the number of open dictionaries and arrays.
 func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 
-// Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations; in a dictionary with both,
-// the second gets one more underscore. At the top level, a name reserved for weft (IsOwnName) gets a leading underscore.
+// Key sets the name of the next value. An empty name becomes "_", because Perfetto has no nameless annotations; in a dictionary
+// with both, the second gets one more underscore. At the top level, a name reserved for weft (IsOwnName) gets a leading
+// underscore.
 func (e *ArgsEncoder) Key(name []byte) {
 	e.underscores = asInInput
 	switch {
@@ -136,14 +137,14 @@ func (e *ArgsEncoder) KeyID() KeyID {
 // KeyWithID is Key without the lookup, for an id that KeyID returned for the same Builder.
 func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = id, nil, asInInput }
 
-// maxArrayArgs limits the arguments of an event with long arrays: a value of two bytes of JSON takes four here. Beyond it, each
-// value of an array replaces the one before.
+// maxArrayArgs limits the arguments of an event with long arrays: two bytes of JSON can take four here. Beyond the limit, each
+// array value replaces the previous one.
 const maxArrayArgs = 64 << 20
 
 // Omitted returns the number of array values omitted since Reset.
 func (e *ArgsEncoder) Omitted() int { return e.omitted }
 
-// CountOmitted counts omitted array values as a problem, once. Builder.Add calls it for its own encoder.
+// CountOmitted counts the omitted array values as one problem, once. Builder.Add calls it for its own encoder.
 func (e *ArgsEncoder) CountOmitted(log *problem.Log, at problem.Position) {
 	if e.omitted > 0 {
 		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.omitted))
@@ -151,11 +152,12 @@ func (e *ArgsEncoder) CountOmitted(log *problem.Log, at problem.Position) {
 	}
 }
 
-// asInInput marks a key written as in the input. Any other key consists of underscores; their number in the input is stored.
+// asInInput marks a key that is written as in the input. Any other key consists of underscores, and the stored value is their
+// number in the input.
 const asInInput = -1
 
-// intern makes name the current key. Numbers are not interned: they are ids that mostly occur once, and a table of them would
-// be larger than the references to it.
+// intern makes name the current key. Numbers are not interned: they are ids that mostly occur once, and a table of them would be
+// larger than the references to it.
 func (e *ArgsEncoder) intern(name []byte) {
 	if isID(name) {
 		e.setInline(name)
@@ -176,7 +178,7 @@ func (e *ArgsEncoder) setInline(name []byte) {
 	e.key, e.keyInline = 0, e.inline[at:len(e.inline):len(e.inline)]
 }
 
-// minIDLength is the length from which an all-digit key counts as an id. Shorter ones are few and are interned.
+// minIDLength is the minimum length at which an all-digit key counts as an id. Shorter keys are few and are interned.
 const minIDLength = 3
 
 // isID reports whether a key is an id: digits only, and not short.
@@ -192,7 +194,7 @@ func isID(name []byte) bool {
 	return true
 }
 
-// keyBit returns one of 64 bits for the current key.
+// keyBit returns the current key's bit, one of 64.
 func (e *ArgsEncoder) keyBit() uint64 {
 	if n := len(e.keyInline); n >= minIDLength {
 		return 1 << ((10*e.keyInline[n-2] + e.keyInline[n-1]) & 63)
@@ -205,8 +207,8 @@ var (
 	nullText = []byte("null")
 )
 
-// begin appends the tag, one byte for the length and the name of the next value. It returns the start of the value and the mark
-// for wire.EndMessage.
+// begin appends the tag, a length byte and the name of the next value. It returns the start of the value and the mark for
+// wire.EndMessage.
 func (e *ArgsEncoder) begin() (start, mark int) {
 	c := &e.open[len(e.open)-1]
 	field := schema.DebugAnnotation_DictEntries
@@ -239,11 +241,11 @@ func (e *ArgsEncoder) begin() (start, mark int) {
 	return start, mark
 }
 
-// maxRememberedKeys limits the search for duplicate keys, which is quadratic in the size of a dictionary. Beyond it both values
-// are written, and Perfetto uses the last one.
+// maxRememberedKeys limits the search for repeated keys, which is quadratic in the size of a dictionary. Beyond the limit, both
+// values are written, and Perfetto uses the last one.
 const maxRememberedKeys = 512
 
-// remember adds the key of the next value to its dictionary and removes an earlier value with this key.
+// remember adds the key of the next value to its dictionary and removes an earlier value with the same key.
 func (e *ArgsEncoder) remember(c *container) {
 	members := e.entries[c.firstEntry:]
 	if len(members) > 0 && members[len(members)-1].end == 0 {
@@ -254,13 +256,13 @@ func (e *ArgsEncoder) remember(c *container) {
 			e.remove(c, c.firstEntry+i)
 		}
 	}
-	c.seen |= e.keyBit() // locate may have changed the key
+	c.seen |= e.keyBit() // locate may have changed the current key
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
 		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, underscores: e.underscores, start: len(e.buf)})
 	}
 }
 
-// find returns the index of the entry with the current key; -1 if there is none.
+// find returns the index of the entry with the current key, or -1.
 func (e *ArgsEncoder) find(members []entry) int {
 	return slices.IndexFunc(members, func(m entry) bool { return e.isKey(&m) })
 }
@@ -270,8 +272,8 @@ func (e *ArgsEncoder) isKey(m *entry) bool {
 	return m.key == e.key && (e.key != 0 || bytes.Equal(m.text, e.keyInline))
 }
 
-// locate returns the index of the entry that the next value replaces; -1 if there is none. Where an empty name and another key
-// have the same name in the output, the later one gets one more underscore.
+// locate returns the index of the entry that the next value replaces, or -1. If an empty name and another key have the same name
+// in the output, the later one gets one more underscore.
 func (e *ArgsEncoder) locate(members []entry) int {
 	i := e.find(members)
 	if i < 0 || members[i].underscores == e.underscores {
@@ -306,7 +308,7 @@ func (e *ArgsEncoder) remove(c *container, i int) {
 	e.removed = true
 }
 
-// Null discards an earlier value of the current key. In an array it is the text "null", so that later members keep their
+// Null discards an earlier value of the current key. In an array, it writes the text "null", so that later members keep their
 // positions.
 func (e *ArgsEncoder) Null() {
 	c := &e.open[len(e.open)-1]
@@ -332,7 +334,7 @@ func (e *ArgsEncoder) Int(v int64) {
 	e.buf = wire.EndMessage(wire.AppendInt(e.buf, schema.DebugAnnotation_IntValue, v), mark)
 }
 
-// Uint writes an unsigned integer. Values that fit an int64 are written like Int.
+// Uint writes an unsigned integer. Values that fit into an int64 are written like those from Int.
 func (e *ArgsEncoder) Uint(v uint64) {
 	if v <= math.MaxInt64 {
 		e.Int(int64(v))
@@ -354,14 +356,14 @@ func (e *ArgsEncoder) Bool(v bool) {
 	e.buf = wire.EndMessage(wire.AppendBool(e.buf, schema.DebugAnnotation_BoolValue, v), mark)
 }
 
-// String writes a string, which must be UTF-8.
+// String writes a string, which must be valid UTF-8.
 func (e *ArgsEncoder) String(v []byte) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_StringValue, v), mark)
 }
 
-// Correlate groups the slice with all others that share the text: viewers show them in one color. It is not an argument and
-// must precede all arguments. Encoders made by NewArgsEncoder ignore it.
+// Correlate groups the slice with all others that have the same text: viewers show them in one color. The text is not an argument
+// and must precede all arguments. Encoders from NewArgsEncoder ignore it.
 func (e *ArgsEncoder) Correlate(text string) {
 	if e.correlated == nil || text == "" {
 		return
@@ -384,8 +386,8 @@ func (e *ArgsEncoder) CorrelateFunction(name, file string, line, column int64) {
 	}
 }
 
-// InternedString is String for repeated texts. The encoders of a Builder and those made by Timeline.NewArgs write each text once
-// for the whole trace.
+// InternedString is String for repeated texts. The encoders of a Builder and those from Timeline.NewArgs write each text only
+// once per trace.
 func (e *ArgsEncoder) InternedString(v string) { e.InternedText([]byte(v)) }
 
 // InternedText is InternedString for bytes.
@@ -408,7 +410,7 @@ func (e *ArgsEncoder) Pointer(v uint64) {
 	e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_PointerValue, v), mark)
 }
 
-// JSON writes a value as JSON text, which Perfetto parses itself.
+// JSON writes a value as JSON text, which Perfetto itself parses.
 func (e *ArgsEncoder) JSON(raw []byte) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_LegacyJSONValue, raw), mark)
@@ -425,11 +427,11 @@ func (e *ArgsEncoder) beginContainer(array bool) {
 	e.open = append(e.open, container{array: array, start: start, mark: mark, firstEntry: len(e.entries)})
 }
 
-// maxExtended limits how often ExtendDict copies an earlier value, for one event.
+// maxExtended limits how often ExtendDict copies an earlier value per event.
 const maxExtended = 64
 
-// ExtendDict opens a dictionary like BeginDict. If its key was used before, it starts with the earlier value: the members of a
-// dictionary, or any other value as a member of the same name.
+// ExtendDict opens a dictionary like BeginDict. If its key was used before, the dictionary starts with the earlier value: the
+// members of a dictionary, or any other value as a member of the same name.
 func (e *ArgsEncoder) ExtendDict() {
 	var before []byte
 	if e.extended < maxExtended {
@@ -453,7 +455,7 @@ func (e *ArgsEncoder) ExtendDict() {
 	}
 }
 
-// removeEarlier removes the earlier value of the current key from the open dictionary and returns it; nil if there is none.
+// removeEarlier removes the current key's earlier value from the open dictionary and returns it; nil if there is none.
 func (e *ArgsEncoder) removeEarlier() []byte {
 	c := &e.open[len(e.open)-1]
 	if c.array || c.seen>>(e.key&63)&1 == 0 {
@@ -475,7 +477,7 @@ func (e *ArgsEncoder) removeEarlier() []byte {
 	return value
 }
 
-// member adds an encoded value with a name to the open dictionary.
+// member adds an encoded value, under its own name, to the open dictionary.
 func (e *ArgsEncoder) member(value []byte) {
 	var a message.Annotation
 	a.ParseHead(value)
@@ -483,7 +485,7 @@ func (e *ArgsEncoder) member(value []byte) {
 	e.appendMember(value)
 }
 
-// appendMember adds an encoded value with the current key.
+// appendMember adds an encoded value under the current key.
 func (e *ArgsEncoder) appendMember(value []byte) {
 	c := &e.open[len(e.open)-1]
 	e.remember(c)
@@ -491,10 +493,10 @@ func (e *ArgsEncoder) appendMember(value []byte) {
 	e.buf = wire.AppendBytes(e.buf, schema.DebugAnnotation_DictEntries, value)
 }
 
-// EndDict closes the dictionary opened last.
+// EndDict closes the innermost dictionary.
 func (e *ArgsEncoder) EndDict() { e.endContainer() }
 
-// EndArray closes the array opened last.
+// EndArray closes the innermost array.
 func (e *ArgsEncoder) EndArray() { e.endContainer() }
 
 func (e *ArgsEncoder) endContainer() {
@@ -523,7 +525,7 @@ func (e *ArgsEncoder) endContainer() {
 	}
 }
 
-// AppendWithout appends a to dst, without the encoded arguments for which drop returns true.
+// AppendWithout appends a to dst, omitting the encoded arguments for which drop returns true.
 func (a Args) AppendWithout(dst []byte, drop func(arg []byte) bool) []byte {
 	for r := wire.NewReader(a); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations || !drop(r.Bytes()) {

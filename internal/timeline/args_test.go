@@ -20,16 +20,16 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// value is an argument: the data to encode, which must be read back.
+// value is an argument: the data to encode, which must then be read back.
 type value struct {
 	key     string
 	kind    timeline.ArgKind
-	bits    uint64 // of numbers and booleans
+	bits    uint64 // for numbers and booleans
 	text    string
 	members []value
 }
 
-// encode encodes a value like a reader.
+// encode encodes a value as a reader would.
 func encode(e *timeline.ArgsEncoder, v *value, keyed bool) {
 	if keyed {
 		e.Key([]byte(v.key))
@@ -64,8 +64,8 @@ func encode(e *timeline.ArgsEncoder, v *value, keyed bool) {
 	}
 }
 
-// stored returns what Perfetto can represent of the members of a dictionary or array: the last of equal keys, at its own position; "_" for
-// an empty key; no keys in arrays; no empty containers except inside arrays.
+// stored returns the part of a dictionary's or array's members that Perfetto can represent: the last of equal keys, at its own
+// position; "_" for an empty key; no keys in arrays; no empty containers except inside arrays.
 func stored(members []value, keyed, inArray bool) []value {
 	var out []value
 	for _, v := range members {
@@ -108,7 +108,7 @@ func hasEmpty(members []value) bool {
 	return false
 }
 
-// jsonText is the text that represents an array with empty members.
+// jsonText returns the text that represents an array with empty members.
 func jsonText(v *value) string {
 	quoted := func(v any) string { b, _ := json.Marshal(v); return string(b) }
 	switch v.kind {
@@ -151,7 +151,7 @@ func jsonText(v *value) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// allOfText applies ofText to all JSON text in members.
+// allOfText applies ofText to all JSON texts in members.
 func allOfText(members []value) []value {
 	for i := range members {
 		if v := &members[i]; v.kind == timeline.ArgJSON {
@@ -163,7 +163,7 @@ func allOfText(members []value) []value {
 	return members
 }
 
-// ofText decodes JSON text that is an array with encoding/json; other text is unchanged.
+// ofText decodes JSON text that is an array with encoding/json; it returns other text unchanged.
 func ofText(v value) value {
 	if !strings.HasPrefix(v.text, "[") || !json.Valid([]byte(v.text)) {
 		return v
@@ -246,7 +246,7 @@ func fromArg(tl *timeline.Timeline, a timeline.Arg) value {
 	return v
 }
 
-// fromProto reads a value back from the generated struct, the independent witness.
+// fromProto reads a value back from the generated struct, as an independent check.
 func fromProto(tl *timeline.Timeline, a *protos.DebugAnnotation) value {
 	var v value
 	switch name := a.NameField.(type) {
@@ -288,7 +288,7 @@ func fromProto(tl *timeline.Timeline, a *protos.DebugAnnotation) value {
 	return v
 }
 
-// difference describes how two lists of values differ. Describing deep values is slow, so it checks for equality first.
+// difference describes how two lists of values differ. Describing deep values is slow, so it first checks for equality.
 func difference(want, got []value) string {
 	if fmt.Sprintf("%#v", want) == fmt.Sprintf("%#v", got) {
 		return ""
@@ -311,7 +311,7 @@ func checkArgs(t *testing.T, members []value) {
 	if err := b.Add(&timeline.Event{Kind: timeline.Instant, Track: b.GlobalInstants(), Args: e.Args()}); err != nil {
 		t.Fatal(err)
 	}
-	e.Reset() // the added arguments are a copy
+	e.Reset() // the arguments that were added are a copy
 	e.Key([]byte("other"))
 	e.Int(1)
 	tl, err := b.Finish(context.Background())
@@ -394,8 +394,8 @@ func (c *choices) value(depth int) value {
 	return v
 }
 
-// FuzzArgs encodes random arguments: ArgList and the generated structs read the same as was encoded, without duplicates and without empty
-// containers outside arrays.
+// FuzzArgs encodes random arguments: ArgList and the generated structs return what was encoded, without duplicates and without
+// empty containers outside arrays.
 func FuzzArgs(f *testing.F) {
 	for i := range 100 {
 		seed := make([]byte, 3*i)
@@ -601,8 +601,8 @@ func TestArgsEncoder(t *testing.T) {
 	}
 }
 
-// 600 keys are too many for the search for duplicates: the first are still replaced; of the others both values are written and Perfetto
-// uses the last.
+// 600 keys are too many for the search for duplicates: the first ones are still replaced; for the others, both values are written
+// and Perfetto uses the last.
 func TestArgsWithManyKeys(t *testing.T) {
 	const keys, remembered = 600, 512
 	text, duplicates := encodeText(t, func(e *timeline.ArgsEncoder) {
@@ -632,7 +632,7 @@ func TestArgsWithManyKeys(t *testing.T) {
 	}
 }
 
-// Lengths of nested messages around the values at which they need another byte.
+// Lengths of nested messages, around the values at which they need another byte.
 func TestArgsNestedLengths(t *testing.T) {
 	for _, n := range []int{100, 120, 121, 122, 123, 124, 125, 126, 127, 128, 16370, 16380, 16384, 2 << 20} {
 		v := value{key: "a", kind: timeline.ArgString, text: strings.Repeat("x", n)}
@@ -643,7 +643,7 @@ func TestArgsNestedLengths(t *testing.T) {
 	}
 }
 
-// Names that are numbers are data: they are written inline, and duplicates are found among them too.
+// Names that are numbers are data: they are written inline, and duplicates are found among them as well as among other names.
 func TestNumbersAsNamesAreNotInterned(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	e := b.Args()

@@ -8,10 +8,10 @@ import (
 // Attached is a list of values, such as flows or arguments, that a pass computed for the slices and instants of a nested
 // timeline, sorted by ordinal.
 type Attached[T any] interface {
-	// From returns a reader of the values from an ordinal on, which stores the next value and returns false at the end. Values
-	// stay valid when the next one is read, and several readers can be used at once.
+	// From returns a reader that starts at an ordinal. Each call of next stores the next value, or returns false at the end.
+	// Values stay valid when the next one is read, and several readers can be used at once.
 	From(ordinal uint64) (next func(*T) (bool, error), err error)
-	// Close frees memory and files.
+	// Close frees memory and removes files.
 	Close() error
 }
 
@@ -22,7 +22,7 @@ type readAhead[T any] struct {
 	have  bool
 }
 
-// peek returns the next value; nil if there is none. The value is valid until the caller clears have, which consumes it.
+// peek returns the next value, or nil if there is none. The value stays valid until the caller clears have, which consumes it.
 func (a *readAhead[T]) peek() (*T, error) {
 	if !a.have && a.next != nil {
 		var err error
@@ -39,13 +39,13 @@ func (a *readAhead[T]) peek() (*T, error) {
 	return &a.value, nil
 }
 
-// attachedCursor reads the values attached to the records of each group, for a walk.
+// attachedCursor reads, during a walk, the values attached to the records of each group.
 type attachedCursor[T interface{ ordinal() uint64 }] struct {
 	ahead readAhead[T]
 	group []T
 }
 
-// open starts at an ordinal; values may be nil.
+// open positions the cursor at an ordinal; values may be nil.
 func (c *attachedCursor[T]) open(values Attached[T], ordinal uint64) (err error) {
 	if values != nil {
 		c.ahead.next, err = values.From(ordinal)
@@ -53,7 +53,7 @@ func (c *attachedCursor[T]) open(values Attached[T], ordinal uint64) (err error)
 	return err
 }
 
-// read reads the values of the next group, which ends before an ordinal.
+// read reads the values of the next group, whose ordinals are less than end.
 func (c *attachedCursor[T]) read(end uint64) error {
 	c.group = c.group[:0]
 	for {
@@ -66,7 +66,7 @@ func (c *attachedCursor[T]) read(end uint64) error {
 	}
 }
 
-// find returns the values of one record of the group.
+// find returns the values for one record of the group.
 func (c *attachedCursor[T]) find(ordinal uint64) []T {
 	i, found := slices.BinarySearchFunc(c.group, ordinal, func(v T, ordinal uint64) int { return cmp.Compare(v.ordinal(), ordinal) })
 	if !found {

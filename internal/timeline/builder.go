@@ -12,26 +12,26 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// DefaultMemory is the memory budget if Options has none.
+// DefaultMemory is the memory budget if Options specifies none.
 const DefaultMemory = 256 << 20
 
 // Options configures a Builder.
 type Options struct {
-	// Memory is the budget in bytes for records; beyond it they are sorted in runs on disk. 0: DefaultMemory. The tables of
+	// Memory is the budget for records, in bytes; beyond it, records are sorted in runs on disk. 0: DefaultMemory. The tables of
 	// names, tracks and call stacks are extra and have their own limits.
 	Memory int64
 	// TempDir is the directory for temporary files; "": the system's default.
 	TempDir string
 	// Problems counts data problems. Required.
 	Problems *problem.Log
-	// KnownName reports whether attribution or a report uses an event name. They find names by id, so these names are
-	// interned even if the name table is full. nil: no names are used.
+	// KnownName reports whether attribution or a report uses an event name. They find names by id, so these names are interned
+	// even if the name table is full. nil: no names are used.
 	KnownName func(name string) bool
 	// KeepFlowIDs keeps textual flow ids for Timeline.FlowIDText. Resolving flows does not need them.
 	KeepFlowIDs bool
-	// Moved is the offset that the reader adds to the times of the recording.
+	// Moved is the offset that the reader adds to recorded times.
 	Moved Nanos
-	// Observer receives all additions, and the relations of the input to others. nil: the Builder stores the additions.
+	// Observer receives all additions, and the input's relations to other inputs. nil: the Builder stores the additions.
 	Observer Observer
 }
 
@@ -48,39 +48,39 @@ type Builder struct {
 
 	records  memory
 	sampled  *sampleTable
-	scratch  []byte // scratch for a payload
+	scratch  []byte // for a payload
 	runs     *runs  // nil until something is spilled
 	limit    int64
 	reserved *int64 // part of limit, see ReserveMemory
 
 	pictured []byte // scratch for arguments with a picture
-	derived  bool   // added events are derived from records of a timeline, see Timeline.Extend
+	derived  bool   // added events are derived from the records of a timeline, see Timeline.Extend
 	part     PartOptions
 	first    TrackID // first track of a part
 }
 
-// tables holds the names, tracks and other things that records refer to. A Builder shares them with its Timeline, and with
+// tables holds the names, tracks and other objects that records refer to. A Builder shares them with its Timeline, and with
 // Builders that extend it.
 type tables struct {
 	opts       Options
 	names      *stringTable
 	categories *stringTable
 	keys       *stringTable
-	values     *stringTable // texts of arguments
+	values     *stringTable // argument texts
 	correlated *stringTable
 	table      *trackTable
 	stacks     *stackTable
 	templates  *templateTable
 }
 
-// encoder returns an argument encoder that uses the names and texts of the tables.
+// encoder returns an argument encoder that uses the tables' names and texts.
 func (t *tables) encoder() *ArgsEncoder {
 	e := &ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
 	e.Reset()
 	return e
 }
 
-// known is a Builder's knowledge of the whole trace when it is finished.
+// known is what a Builder knows about the whole trace; Finish passes it to the Timeline.
 type known struct {
 	next        uint32 // event index after the last one
 	clocks      Clocks
@@ -92,17 +92,17 @@ type known struct {
 	ordered     bool // see SetOrdered
 	fractions   fractions
 	screenshots Screenshots
-	inputs      []uint32 // the index of the first event of each input; nil: a single input
-	joinFlows   bool     // flow ids mean the same in all inputs
+	inputs      []uint32 // index of the first event of each input; nil: a single input
+	joinFlows   bool     // flow ids have the same meaning in all inputs
 }
 
-// lastOf stores the last value set for each key, in the order in which keys were first set.
+// lastOf stores the last value set for each key, in the order in which the keys were first set.
 type lastOf[K comparable, V any] struct {
 	list  []V
 	index map[K]int
 }
 
-// set sets a value. It returns false if there are maxAttributes other keys.
+// set sets a value. It returns false if key is new and there are already maxAttributes keys.
 func (l *lastOf[K, V]) set(key K, v V) bool {
 	if i, ok := l.index[key]; ok {
 		l.list[i] = v
@@ -119,11 +119,11 @@ func (l *lastOf[K, V]) set(key K, v V) bool {
 	return true
 }
 
-// fractions records whether any time is not a whole microsecond, and whether any thread time is negative or beyond
+// fractions records whether any time is not a whole number of microseconds, and whether any thread time is negative or beyond
 // exactInDoubles.
 type fractions struct{ times, threadTimes, largeThreadTimes bool }
 
-// exactInDoubles limits a thread time and the CPU time of a slice so that their sum is exact in a double: 52 days.
+// exactInDoubles limits a thread time and a slice's CPU time so that a double represents their sum exactly: 52 days.
 const exactInDoubles = 1 << 52
 
 // add records the times of an event and its record r.
@@ -141,7 +141,7 @@ func (f *fractions) add(ev *Event, r *record) {
 	}
 }
 
-// Attribute is a fact about the whole trace: a key with a string or an integer.
+// Attribute is a fact about the whole trace: a key and a string or integer value.
 type Attribute struct {
 	Key   string
 	Text  string
@@ -182,8 +182,8 @@ func NewBuilder(opts Options) *Builder {
 	return b
 }
 
-// InternName interns an event name. It returns false if the table is full; events then store their names inline.
-// InternCategory, InternKey and InternText do the same for categories, argument names and argument texts.
+// InternName interns an event name. It returns false if the table is full; events then store their names inline. InternCategory,
+// InternKey and InternText do the same for categories, argument names and argument texts.
 func (b *Builder) InternName(text []byte) bool { return b.names.has(text) }
 
 // InternCategory is InternName for categories.
@@ -195,24 +195,24 @@ func (b *Builder) InternKey(text []byte) bool { return b.keys.has(text) }
 // InternText is InternName for argument texts, see ArgsEncoder.InternedText.
 func (b *Builder) InternText(text []byte) bool { return b.values.has(text) }
 
-// Args returns the Builder's only encoder for event arguments. Reset starts new arguments.
+// Args returns the Builder's only encoder for event arguments. Its Reset starts new arguments.
 func (b *Builder) Args() *ArgsEncoder { return b.args }
 
-// SetAttribute sets a fact about the whole trace. The last value of a key wins. A key reserved for weft (IsOwnName) gets a
+// SetAttribute sets a fact about the whole trace. The last value for a key wins. A key reserved for weft (IsOwnName) gets a
 // leading underscore.
 func (b *Builder) SetAttribute(key, text string) {
 	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Text: text})
 }
 
-// SetIntAttribute is SetAttribute for a number.
+// SetIntAttribute is SetAttribute for an integer.
 func (b *Builder) SetIntAttribute(key string, v int64) {
 	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Int: v, IsInt: true})
 }
 
-// maxAttributes limits the attributes and the pages of a trace.
+// maxAttributes limits the number of attributes, and of pages, in a trace.
 const maxAttributes = 10_000
 
-// SetOwnAttribute sets a fact written by weft itself, keeping its key.
+// SetOwnAttribute sets a fact from weft itself; its key stays unchanged.
 func (b *Builder) SetOwnAttribute(a Attribute) {
 	before, _ := b.Attribute(a.Key)
 	b.Hold(len(a.Text) - len(before.Text))
@@ -233,7 +233,7 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 // Attributes returns the facts in the order in which their keys were first set.
 func (b *Builder) Attributes() []Attribute { return b.attributes.list }
 
-// countSample counts a sample if the track is a thread's.
+// countSample counts a sample if its track belongs to a thread.
 func (b *Builder) countSample(track TrackID) {
 	if row := &b.table.tracks[track]; row.kind == ThreadTrack {
 		b.table.threads[row.index].samples++
@@ -304,7 +304,7 @@ func (b *Builder) Add(ev *Event) error {
 	switch r.flags & flagPayload {
 	case 0:
 	case flagArgs:
-		r.payload = b.records.addPayload(p.args) // by far the most common payload; it needs no encoding
+		r.payload = b.records.addPayload(p.args) // by far the most common payload, which needs no encoding
 	default:
 		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
 		r.payload = b.records.addPayload(b.scratch)
@@ -312,7 +312,7 @@ func (b *Builder) Add(ev *Event) error {
 	return b.added()
 }
 
-// internTexts gives a record the name and category of its event; p gets them if their tables are full.
+// internTexts gives a record the name and category of its event; p gets those for which the table is full.
 func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
 	if id, ok := b.names.intern(ev.Name); ok {
 		r.name = NameID(id)
@@ -330,7 +330,7 @@ func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
 	}
 }
 
-// flags returns the properties of the event as bits of a record.
+// flags returns the event's properties as record flags.
 func (ev *Event) flags() (f recordFlags) {
 	if ev.Kind == End && ev.KeepEnd {
 		f |= flagKeepEnd
@@ -359,7 +359,7 @@ func (ev *Event) flags() (f recordFlags) {
 	return f
 }
 
-// withScreenshot returns the arguments of an event followed by its picture, which is a separate field of the output's event.
+// withScreenshot returns the event's arguments followed by its picture, which is a separate field of the output event.
 func (b *Builder) withScreenshot(ev *Event) Args {
 	b.screenshots.Count++
 	b.screenshots.Bytes += int64(len(ev.Screenshot))
@@ -383,20 +383,20 @@ func (b *Builder) addToTable(ev *Event) error {
 	return b.added()
 }
 
-// SetOrdered declares that simultaneous events were added in the order of an earlier Walk and must stay in it. Adding anything
-// else revokes it.
+// SetOrdered declares that simultaneous events were added in the order of an earlier Walk and must stay in that order. Adding
+// anything else revokes this.
 func (b *Builder) SetOrdered() { b.ordered = true }
 
-// NextEvent returns the first unused event index, for events derived from the input's.
+// NextEvent returns the first unused event index, for events derived from those in the input.
 func (b *Builder) NextEvent() uint32 { return b.next }
 
 // IsEmpty reports whether nothing has been added.
 func (b *Builder) IsEmpty() bool { return b.next == 0 }
 
-// Problems returns the log of the Builder.
+// Problems returns the Builder's problem log.
 func (b *Builder) Problems() *problem.Log { return b.opts.Problems }
 
-// AddFlow adds one end of a flow. For BindCarrier, the slice or instant that carries it must be added just before.
+// AddFlow adds one end of a flow. For BindCarrier, the slice or instant that carries it must have been added immediately before.
 func (b *Builder) AddFlow(f *FlowEvent) error {
 	if b.intake != nil {
 		b.next = max(b.next, f.Event+1)
@@ -418,7 +418,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
-		// If it binds to nothing, it is shown on this track.
+		// If it binds to no event, this track shows it.
 		fallback := f.Fallback
 		if fallback == 0 {
 			fallback = b.RoleTrack(f.Track, RoleOther)
@@ -429,7 +429,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	return b.addRecord(&r)
 }
 
-// keyOf returns a text's id for comparisons: its id in the table, or a hash if the table is full.
+// keyOf returns an id of the text for comparisons: its id in the table, or a hash if the table is full.
 func keyOf(t *stringTable, text []byte) uint32 {
 	if id, ok := t.intern(text); ok {
 		return id
@@ -444,7 +444,7 @@ func (b *Builder) addRecord(r *record) error {
 	return b.added()
 }
 
-// added must be called after each new record or sample.
+// added must be called after each new record or sample; it spills to disk when memory is full.
 func (b *Builder) added() error {
 	b.ordered = false
 	if b.records.size()+b.sampled.size() < b.limit-*b.reserved {
@@ -453,11 +453,11 @@ func (b *Builder) added() error {
 	return b.spill()
 }
 
-// ReserveMemory sets how much of the budget readers into the Builder use themselves, in bytes. It reduces the memory for records, at
-// most by half.
+// ReserveMemory sets how many bytes of the budget the readers that fill the Builder use themselves. It reduces the memory for
+// records by at most half.
 func (b *Builder) ReserveMemory(bytes int64) { *b.reserved = min(max(bytes, 0), b.limit/2) }
 
-// spill writes the records and samples in memory to disk, as one sorted run of each.
+// spill writes the records and samples in memory to disk, each as one sorted run.
 func (b *Builder) spill() error {
 	if b.runs == nil {
 		r, err := newRuns(b.opts.TempDir)
@@ -474,19 +474,19 @@ func (b *Builder) spill() error {
 		b.records.reset()
 	}
 	err := b.sampled.spill(b.opts.TempDir)
-	// Little is allocated after this, so the next collection is far away and existing garbage would stay.
+	// Little is allocated after this, so the next collection is far off and existing garbage would stay.
 	if b.limit >= collectAfter {
 		runtime.GC()
 	}
 	return err
 }
 
-// collectAfter is the run size from which garbage is collected: collecting takes 1 % of the time of writing such a run, and a
+// collectAfter is the run size from which garbage is collected: collecting takes 1 % of the time for writing such a run, and a
 // larger share for smaller runs.
 const collectAfter = 64 << 20
 
-// FreeMemory frees the memory of added records and samples for other work, if a run is already on disk: Finish would write the
-// rest to disk anyway.
+// FreeMemory frees the memory of added records and samples for other work if a run is already on disk, because Finish would then
+// write the rest to disk anyway.
 func (b *Builder) FreeMemory() error {
 	if b.runs == nil {
 		return nil
@@ -523,8 +523,8 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 		b.sampled = new(sampleTable)
 		return t, ctx.Err()
 	}
-	// Everything is on disk, and the passes need memory of their own. Collect now: the next collection would be due only at
-	// twice the memory just freed.
+	// Everything is on disk, and the passes need memory of their own. Collect now: the next collection would come only when twice
+	// the memory just freed is in use.
 	b.records, b.scratch = memory{}, nil
 	runtime.GC()
 	store, err := b.runs.merge(b.opts)
@@ -536,7 +536,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	return t, nil
 }
 
-// Close removes the temporary files of a Builder whose Finish was not called or failed.
+// Close removes the temporary files of a Builder if Finish was not called or failed.
 func (b *Builder) Close() error {
 	err := b.sampled.close()
 	if r := b.runs; r != nil {

@@ -18,13 +18,14 @@ import (
 
 var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
 
-// The budgets of the tests: everything in memory, and as much as possible on disk.
+// Memory budgets for the tests: everything in memory, and as much as possible on disk.
 const (
 	largeMemory = timeline.DefaultMemory
 	smallMemory = 1
 )
 
-// nest builds a timeline from its text form (package testkit) and nests it. Its temporary files must be gone at the end of the test.
+// nest builds a timeline from its text form (package testkit) and nests it. Its temporary files must be gone when the test
+// ends.
 func nest(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
 	return nestWith(t, memory, text, func(tl *timeline.Timeline) error { return tl.Nest(context.Background()) })
@@ -54,7 +55,7 @@ func nestWith(t testing.TB, memory int64, text string, nest func(*timeline.Timel
 	return tl, log
 }
 
-// dump returns a walk of a timeline as text.
+// dump returns a walk over a timeline as text.
 func dump(t testing.TB, tl *timeline.Timeline) string {
 	t.Helper()
 	text, err := testkit.Dump(context.Background(), tl)
@@ -75,8 +76,8 @@ func dirIsEmpty(t testing.TB, dir string) {
 	}
 }
 
-// TestCases compares walks of the inputs in testdata with the expected ones. A file is named after the property that it shows and may have
-// several pairs of input and walk; problems, if any, follow a walk.
+// TestCases compares walks over the inputs in testdata with the expected walks. A file is named after the property that it shows
+// and may contain several pairs of input and walk; problems, if any, follow a walk.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {

@@ -2,25 +2,25 @@ package timeline
 
 import "strings"
 
-// Readers report how their input relates to others: the clock of its times (SetClocks), events that name the same thing as
-// events elsewhere (AddLink), and whatever an Observer receives. Package merge uses this; converting a single input ignores it.
+// Readers report how their input relates to others: the clock of its times (SetClocks), events that name the same thing as events
+// elsewhere (AddLink), and everything that an Observer receives. Package merge uses this; converting a single input ignores it.
 
-// Anchor relates a time of the input to the wall clock of its host.
+// Anchor relates a time in the input to the wall clock of its host.
 type Anchor struct {
-	At        Nanos  // on the clock of the input
-	Wall      Nanos  // since 1970, in UTC
+	At        Nanos  // on the input's clock
+	Wall      Nanos  // time since 1970, in UTC
 	Low, High Nanos  // bounds of the error of Wall: the true time is between Wall+Low (Low ≤ 0) and Wall+High (High ≥ 0)
-	By        string // the source of the information
-	Counted   bool   // other anchors agree, and their number is worth reporting
+	By        string // source of the information
+	Counted   bool   // other anchors agree, and the report should state how many
 }
 
 // HostSync compares the monotonic clocks of two hosts. A host is identified by its wall time minus its monotonic time.
 type HostSync struct {
-	Own, Host Nanos // wall clock − monotonic clock of each
-	Low, High Nanos // bounds of the lead of the first monotonic clock over the second
+	Own, Host Nanos // wall clock − monotonic clock of each host
+	Low, High Nanos // bounds for how far the first monotonic clock is ahead of the second
 }
 
-// LinkRole is an event's role in relation to the thing that its key names.
+// LinkRole is an event's role with respect to the thing that its key names.
 type LinkRole uint8
 
 // The roles of links.
@@ -28,8 +28,8 @@ const (
 	LinkMember   LinkRole = iota // belongs with the others, in no known direction
 	LinkSend                     // sends: every receiver receives after the event begins
 	LinkReceive                  // receives: every sender began before the event begins
-	LinkServe                    // a slice: receives at its start, and answers later
-	LinkCall                     // a slice: sends at its start, and receives the answer by its end
+	LinkServe                    // a slice: receives at its start and answers later
+	LinkCall                     // a slice: sends at its start and receives the answer by its end
 	LinkMeet                     // a slice: does not end before all others with the key have begun
 	LinkSync                     // happens at the same moment as the others, within the steps of both clocks
 	LinkSyncSent                 // like LinkSync, for an event that was issued at Issued and is over at TS
@@ -42,13 +42,13 @@ type LinkReference uint8
 const (
 	LinkOwn      LinkReference = iota // names the event, or the request that the event is part of
 	LinkToCaller                      // names the span whose request the event serves
-	LinkToParent                      // names the parent span of any other child
+	LinkToParent                      // names the parent span of an event that is any other kind of child
 	LinkToLinked                      // names a span that the event refers to
 )
 
-// Link is a key of an event that events in other inputs may share.
+// Link gives an event a key that events in other inputs may share.
 type Link struct {
-	Key    string // with its kind as a prefix: "w3c:4bf92f….00f0…", "id:…"
+	Key    string // has its kind as a prefix: "w3c:4bf92f….00f0…", "id:…"
 	Role   LinkRole
 	To     LinkReference
 	Track  TrackID
@@ -56,15 +56,15 @@ type Link struct {
 	Offset int64
 	TS     Nanos
 	Dur    Nanos // NoTime: no length, or an unknown one
-	Issued Nanos // of LinkSyncSent
-	Step   Nanos // the unit of the times: each may be later by less than this; 0: exact
+	Issued Nanos // for LinkSyncSent
+	Step   Nanos // time unit: each time may be later by less than this; 0: exact
 
-	// Request is set for an event without a key: an id that it shares with another event of the same input, which has the
-	// key, and the id as LinkedBy. Both events then have this key.
+	// Request is set for an event without a key. It is an id that the event shares with another event in the same input, which
+	// has the key, and this id as LinkedBy. Both events then have that key.
 	Request, LinkedBy string
 }
 
-// TraceContextKey returns the key of a span of a W3C trace context, from its hexadecimal ids; "" if one is missing.
+// TraceContextKey returns the key of a span in a W3C trace context, from its hexadecimal ids; "" if one is missing.
 func TraceContextKey(traceID, spanID string) string {
 	if strings.Trim(traceID, "0") == "" || strings.Trim(spanID, "0") == "" {
 		return ""
@@ -72,7 +72,8 @@ func TraceContextKey(traceID, spanID string) string {
 	return "w3c:" + strings.ToLower(traceID) + ":" + strings.ToLower(spanID)
 }
 
-// Traceparent returns the span ids in a traceparent header, "00-TRACE-SPAN-01"; they are empty if the text is not one.
+// Traceparent returns the trace and span ids in a traceparent header, "00-TRACE-SPAN-01". They are empty if text is not such a
+// header.
 func Traceparent(text string) (traceID, spanID string) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 || !isHex(parts[1]) || !isHex(parts[2]) {
@@ -81,20 +82,20 @@ func Traceparent(text string) (traceID, spanID string) {
 	return parts[1], parts[2]
 }
 
-// TraceparentKey returns the key of the span in a traceparent header; "" if the text is not one.
+// TraceparentKey returns the key of the span in a traceparent header; "" if text is not such a header.
 func TraceparentKey(text string) string { return TraceContextKey(Traceparent(text)) }
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
-// Observer is an Intake that also receives the relations of an input to others.
+// Observer is an Intake that also receives an input's relations to others.
 type Observer interface {
 	Intake
-	Anchor(a *Anchor)        // wall-clock time at a time of the input
-	HostSync(s *HostSync)    // relation between the clocks of two hosts
+	Anchor(a *Anchor)        // the wall-clock time at a time of the input
+	HostSync(s *HostSync)    // the relation between two hosts' clocks
 	Host(name string)        // the host of the recording; "": unknown
 	Rank(n int64)            // rank of the input among the processes of a distributed program
-	ClockDomain(name string) // Chrome's name of the clock, where several systems have such a clock: "LINUX_CLOCK_MONOTONIC"
-	Step(n Nanos)            // the unit of an event's time; the shortest one is the input's
+	ClockDomain(name string) // Chrome's name for the clock, if several systems have such a clock: "LINUX_CLOCK_MONOTONIC"
+	Step(n Nanos)            // the unit of an event's time; the input's unit is the shortest one
 }
 
 // StepOf guesses the step of a clock from one of its times: 1 ms, 1 µs or 1 ns.
@@ -108,13 +109,13 @@ func StepOf(ts Nanos) Nanos {
 	return 1
 }
 
-// Observer returns the observer of the input's relations to others; nil if there is none.
+// Observer returns the observer of the input's relations to other inputs; nil if there is none.
 func (b *Builder) Observer() Observer { return b.opts.Observer }
 
 // WantsLinks reports whether AddLink has an effect.
 func (b *Builder) WantsLinks() bool { return b.intake != nil }
 
-// AddLink records a key of an added event. Events with the same key from several inputs become a flow.
+// AddLink records a key for an event that has been added. Events from several inputs with the same key become a flow.
 func (b *Builder) AddLink(l *Link) error {
 	if b.intake == nil {
 		return nil
@@ -122,8 +123,8 @@ func (b *Builder) AddLink(l *Link) error {
 	return b.intake.Link(l)
 }
 
-// IDs returns the ids of the thread that a track is or belongs to, and of its process; false if it belongs to neither. For a track
-// of a process the thread id is zero.
+// IDs returns the ids of the thread that a track is or belongs to, and of its process; false if the track belongs to neither. The
+// thread id of a process's track is zero.
 func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok bool) {
 	t := b.table
 	for hops := 0; track != 0 && hops < maxParents; hops++ {

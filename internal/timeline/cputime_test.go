@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An event without a CPU time has none; 0 is a valid CPU time.
+// An event without a CPU time reports none; 0 is a valid CPU time.
 func TestCPUTimeNotGiven(t *testing.T) {
 	if ns, ok := (CPUTime{}).Nanos(); ok || ns != NoTime || NewCPUTime(NoTime) != (CPUTime{}) {
 		t.Errorf("the zero value is %d, given %v", ns, ok)

@@ -9,10 +9,10 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// eventIDs numbers the events of a timeline from 1 without gaps, in the order of Walk. Unlike ordinals, which also count ends
-// and steps of flows, these numbers are the same in every form of a trace.
+// eventIDs numbers the events of a timeline from 1 without gaps, in the order of Walk. Unlike ordinals, which also count ends and
+// flow steps, these numbers are the same in every form of a trace.
 //
-// They take one bit per record, plus eight bytes for each record at a time where a flow changes the order.
+// They take one bit per record, plus eight bytes for each record at a time at which a flow changes the order.
 type eventIDs struct {
 	events ordinalSet
 	before []uint64 // number of events before each block
@@ -26,7 +26,7 @@ type ordinalSet []uint64
 func (s ordinalSet) add(ordinal uint64)    { s[ordinal/64] |= 1 << (ordinal % 64) }
 func (s ordinalSet) remove(ordinal uint64) { s[ordinal/64] &^= 1 << (ordinal % 64) }
 
-// idBlock is the number of words counted together.
+// idBlock is the number of words that are counted together.
 const idBlock = 8
 
 // movedGroup holds the records of one time at which flows move events out of ordinal order.
@@ -37,8 +37,8 @@ type movedGroup struct {
 	places []uint32 // by record: the index of its event in order
 }
 
-// NumberEvents computes the numbers of all events that are not hidden, for EventID. It requires Nest, and AttachFlows if there
-// are flows.
+// NumberEvents computes the numbers that EventID returns, for all events that are not hidden. It requires Nest, and AttachFlows
+// if there are flows.
 func (t *Timeline) NumberEvents(ctx context.Context) error {
 	if t.ids != nil {
 		return nil
@@ -80,7 +80,7 @@ func (t *Timeline) forgetHidden(ctx context.Context) error {
 	})
 }
 
-// idCounter computes how flows change the numbers of events.
+// idCounter determines how flows change the numbers of events.
 type idCounter struct {
 	t     *Timeline
 	ids   *eventIDs
@@ -111,7 +111,7 @@ func (n *idCounter) flows() (segments []int, err error) {
 	}
 }
 
-// segment finds the groups of a segment that flows reorder.
+// segment finds the groups in a segment that flows reorder.
 func (n *idCounter) segment(i int) error {
 	first, end := n.t.segments[i].first, uint64(n.t.store.len())
 	if i+1 < len(n.t.segments) {
@@ -146,14 +146,14 @@ func (n *idCounter) group(g *group) error {
 	return nil
 }
 
-// next adds the next record of a reordered group.
+// next adds the next record of a reordered group, if it is an event.
 func (n *idCounter) next(ordinal uint64) {
 	if n.ids.events[ordinal/64]>>(ordinal%64)&1 != 0 {
 		n.order = append(n.order, uint32(ordinal-n.w.ordinal))
 	}
 }
 
-// sum counts the events before each block.
+// sum computes the number of events before each block.
 func (ids *eventIDs) sum() {
 	sum := uint64(0)
 	for i, word := range ids.events {
@@ -178,8 +178,8 @@ func (ids *eventIDs) rank(ordinal uint64) uint64 {
 // EventCount returns the number of events other than samples. It requires NumberEvents.
 func (t *Timeline) EventCount() uint64 { return t.ids.total }
 
-// EventID returns the number of the slice, instant or counter value with an ordinal: 1 for the first event of Walk. Samples have
-// no numbers. It requires NumberEvents.
+// EventID returns the number of the slice, instant or counter value with the given ordinal: 1 for the first event of Walk.
+// Samples have no numbers. It requires NumberEvents.
 func (t *Timeline) EventID(ordinal uint64) uint64 {
 	ids := t.ids
 	if g := ids.movedBefore(func(g *movedGroup) bool { return g.first <= ordinal }); g != nil && ordinal-g.first < uint64(len(g.places)) {
@@ -213,7 +213,7 @@ func (t *Timeline) EventOrdinal(id uint64) (ordinal uint64, ok bool) {
 	}
 }
 
-// movedBefore returns the last group for which reached is true; nil if there is none.
+// movedBefore returns the last group for which reached is true, or nil.
 func (ids *eventIDs) movedBefore(reached func(*movedGroup) bool) *movedGroup {
 	i := sort.Search(len(ids.moved), func(i int) bool { return !reached(&ids.moved[i]) })
 	if i == 0 {

@@ -11,22 +11,24 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Sampling is the data that a pass needs to merge an event with the samples of its thread into one sequence (profile-calls.md 5).
+// Sampling is the data that a pass needs to merge an event with its thread's samples into one sequence (profile-calls.md 5).
 type Sampling struct {
 	// TraceID is the id under which a sampler recorded the thread's stack for this event; 0: none.
 	TraceID uint64
-	// Thread is the thread on which the event happened, if the event is on another track; 0: Track.
+	// Thread is the thread on which the event happened if the event is on another track; 0 means the event's Track.
 	Thread TrackID
-	// Skip excludes the event from the sequence: an instant of phase I without a TraceID.
+	// Skip excludes the event from the sequence; it is set for an instant with phase I and no TraceID.
 	Skip bool
 }
 
-// Extend lets a pass add slices derived from the records. fn receives the starts of slices and instants of one timestamp after
-// another, and no starts in a last call at the end. Within a timestamp the starts are ordered by their end, latest first, and
-// then as in the input; ordinals are not known yet. Extend must be called before Nest, at most once. It returns errors from fn.
+// Extend lets a pass add slices derived from the records. It calls fn for one timestamp after another with the starts of slices
+// and instants, and at the end once more, without starts. Within a timestamp, the starts are ordered by their end, latest first,
+// and then as in the input; their ordinals are not known yet. Extend must be called before Nest, at most once. It returns errors
+// from fn.
 //
 // The Builder accepts slices on existing tracks, in any order. Added slices enclose the input's slices with the same start and
-// end; of several added ones the lowest Event is outermost. Added slices without length enclose those with a higher Event.
+// end; among several added ones, the one with the lowest Event is outermost. Added slices without length enclose those with a
+// higher Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -63,7 +65,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 	return t.mergeExtension(ctx, b)
 }
 
-// extensionBuilder returns a Builder for records that join the timeline's.
+// extensionBuilder returns a Builder for records to be merged with the timeline's.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
 		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), reserved: new(int64),
@@ -76,10 +78,10 @@ func (t *Timeline) extensionBuilder() *Builder {
 	return b
 }
 
-// extendedMemory is the limit for the records of a timeline and its extension together.
+// extendedMemory is the memory limit for the records of a timeline and its extension together.
 func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 6 }
 
-// starts returns the starts of a group for Extend.
+// starts returns the starts in a group for Extend.
 func (o *occurrences) starts(g *group) ([]Head, error) {
 	o.out = o.out[:0]
 	for i := range g.len() {
@@ -101,7 +103,7 @@ func (o *occurrences) starts(g *group) ([]Head, error) {
 	return o.out, nil
 }
 
-// endOrStart is the end of a slice. Instants and slices that never end count as zero-length (profile-calls.md 5).
+// endOrStart returns the end of a slice. Instants and slices that never end count as zero-length (profile-calls.md 5).
 func (o *Head) endOrStart() Nanos {
 	if o.End == NoTime {
 		return o.TS
@@ -127,9 +129,9 @@ func (t *Timeline) mergeExtension(ctx context.Context, b *Builder) error {
 			return err
 		}
 	}
-	b.records = memory{} // everything is on disk, see Finish
+	b.records = memory{} // everything is on disk now, see Finish
 	if inMemory {
-		// The timeline's records precede simultaneous records of the extension, so they form the first run.
+		// The timeline's records precede simultaneous records from the extension, so they form the first run.
 		d, err := base.toDisk(t.opts)
 		if err != nil {
 			return err
@@ -147,8 +149,8 @@ func (t *Timeline) mergeExtension(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join moves the records and payloads of another buffer to m and empties that buffer. Its records follow simultaneous ones of m.
-// Both must be sorted, with the payloads of other numbered after m's.
+// join moves the records and payloads of other to m and empties other. Its records follow simultaneous records of m. Both must be
+// sorted, and other's payloads must be numbered after m's.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
 	for i := range other.order {
@@ -162,7 +164,7 @@ func (m *memory) join(other *memory) {
 	*other = memory{}
 }
 
-// toDisk writes everything to disk as one run in time order, and empties the memory.
+// toDisk writes everything to disk as one run in time order and empties the memory.
 func (m *memory) toDisk(opts Options) (*disk, error) {
 	r, err := newRuns(opts.TempDir)
 	if err != nil {
@@ -175,7 +177,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 	return d, nil
 }
 
-// mergeWith merges sorted runs into the store, which takes over their record file: their payloads go after the store's.
+// mergeWith merges sorted runs into the store, which takes over their record file. Their payloads are appended to the store's.
 func (d *disk) mergeWith(r *runs, opts Options) error {
 	added, err := r.sequences(opts)
 	if err != nil {

@@ -20,7 +20,7 @@ func dumpItems(t *testing.T, tl *Timeline) string {
 	return b.String()
 }
 
-// Extending a timeline by slices has the same result as adding them to its Builder, on disk and in memory.
+// Extending a timeline by slices has the same result as adding them to its Builder, both on disk and in memory.
 func TestExtend(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 20, 1 << 30} {
 		r := rand.New(rand.NewPCG(7, 7))
@@ -35,7 +35,7 @@ func TestExtend(t *testing.T) {
 		}
 		for i := range n {
 			for _, b := range []*Builder{plain, base} {
-				// Input slices have odd times, added ones even times, so that none are equal.
+				// Slices from the input have odd times and added ones even times, so that none are equal.
 				b.Args().Reset()
 				b.Args().Key([]byte("number"))
 				b.Args().Int(int64(i))
@@ -148,8 +148,8 @@ func threadOf(b *Builder, i int) TrackID {
 	return b.Thread(b.Process(ProcessKey{Num: 1}), ThreadKey{Num: int64(10 + i)})
 }
 
-// Extend passes pairs with their lengths, longest first, the id of a sampler, and the thread of events shown elsewhere; not events with
-// Skip. An added slice encloses an equal one of the input.
+// Extend passes paired begins with their lengths, longest first, the id from a sampler, and the thread of events shown elsewhere,
+// but not events with Skip. An added slice encloses an equal slice from the input.
 func TestExtendStarts(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)
@@ -193,7 +193,7 @@ func TestExtendStarts(t *testing.T) {
 	}
 }
 
-// nestedBegins nests a timeline and returns the names of its slices in the order of starts.
+// nestedBegins nests a timeline and returns the names of its slices in start order.
 func nestedBegins(t *testing.T, tl *Timeline) (names []string) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {
@@ -207,7 +207,7 @@ func nestedBegins(t *testing.T, tl *Timeline) (names []string) {
 	return names
 }
 
-// An error of the pass ends Extend and leaves no files.
+// An error from the pass ends Extend and leaves no files.
 func TestExtendError(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	for i := range 5000 {
@@ -239,7 +239,7 @@ func TestExtendError(t *testing.T) {
 	}
 }
 
-// The unit of times is the microsecond unless some time needs a smaller one.
+// The time unit is the microsecond unless some time needs a smaller one.
 func TestTimeUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		ev               Event
@@ -264,8 +264,8 @@ func TestTimeUnit(t *testing.T) {
 	}
 }
 
-// Of added slices with the same start and end, the one with the lowest Event encloses the others, whatever the order in which they were
-// added, on disk and in memory.
+// Among added slices with the same start and end, the one with the lowest Event encloses the others, whatever the order in which
+// they were added, both on disk and in memory.
 func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)

@@ -14,16 +14,15 @@ type Page struct {
 	Embedder int64 // inner window of the embedding document; 0: none
 	URL      string
 	Private  bool   // in a private window
-	IDSpace  string // id space of its windows and its tab; "": the trace's own
+	IDSpace  string // Id space of its windows and its tab; "": the trace's own
 }
 
-// pageKey identifies a page.
 type pageKey struct {
 	window  int64
 	idSpace string
 }
 
-// AddPage adds a page. The last of several pages of a window wins.
+// AddPage adds a page. If several pages have the same window, the last one wins.
 func (b *Builder) AddPage(p Page) {
 	n, ok := b.table.number(b.idSpaceName(p.IDSpace))
 	if p.IDSpace = b.table.spaceName(n); !ok || !b.pages.set(pageKey{p.Window, p.IDSpace}, p) {
@@ -34,19 +33,19 @@ func (b *Builder) AddPage(p Page) {
 // Pages returns the pages in the order in which they were first added.
 func (t *Timeline) Pages() []Page { return t.pages }
 
-// FactKind is the subject of a Fact. The numbers are written into files and must not change.
+// FactKind is the subject of a Fact. Its numbers are written to files and must not change.
 type FactKind uint8
 
 // The kinds of facts.
 const (
 	FactCPU         FactKind = 1 // CPU usage of the thread, in percent
 	FactEventDelay  FactKind = 2 // how long the running event has delayed others, in ms
-	FactCategory    FactKind = 3 // what the thread was doing: a category of Firefox
+	FactCategory    FactKind = 3 // what the thread was doing: a Firefox category
 	FactSubcategory FactKind = 4 // its subcategory
 	lastFactKind             = FactSubcategory
 )
 
-// factKinds lists the name and unit of each kind, and whether its values are texts.
+// factKinds lists the name and unit of each kind, and whether its values are text.
 var factKinds = [...]struct {
 	name, unit string
 	isText     bool
@@ -58,20 +57,20 @@ var factKinds = [...]struct {
 // IsFactKind reports whether a number is a valid FactKind.
 func IsFactKind(n uint64) bool { return n >= 1 && n <= uint64(lastFactKind) }
 
-// String returns the name of the kind, which is also the name of the track that shows such values if they change.
+// String returns the name of the kind. It is also the name of the track that shows such values if they change.
 func (k FactKind) String() string { return factKinds[k].name }
 
 // Unit returns the unit of the values.
 func (k FactKind) Unit() string { return factKinds[k].unit }
 
-// IsText reports whether the values are texts.
+// IsText reports whether the values are text.
 func (k FactKind) IsText() bool { return factKinds[k].isText }
 
-// Fact is a value that all samples of a thread share, so that it needs no track.
+// Fact is a value that all samples of a thread share and that therefore needs no track.
 type Fact struct {
 	Kind       FactKind
-	Number     Number // of numeric kinds
-	Text       string // of textual kinds
+	Number     Number // for numeric kinds
+	Text       string // for textual kinds
 	Samples    int64  // number of samples
 	Start, End Nanos  // time range of the samples
 }

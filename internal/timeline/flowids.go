@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// HashFlowID returns the number used for a textual flow id.
+// HashFlowID returns the number that represents a textual flow id.
 func HashFlowID(text []byte) uint64 {
 	sum := sha256.Sum256(text)
 	return binary.LittleEndian.Uint64(sum[:])
@@ -34,7 +34,7 @@ func (f *flowIDs) keep(id uint64, text []byte) {
 	f.texts[id] = string(text)
 }
 
-// FlowIDText returns the textual flow id with the given hash. It is known only with Options.KeepFlowIDs, and only for the
+// FlowIDText returns the textual flow id with the given hash. It is available only with Options.KeepFlowIDs, and only for the
 // first 32 MiB of ids.
 func (t *Timeline) FlowIDText(id uint64) (text string, ok bool) {
 	text, ok = t.flowIDs.texts[id]

@@ -10,20 +10,20 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// InputID is the id of a process, or of a thread in its process, in the input: a number, or a text that is also its name.
+// InputID is the id, in the input, of a process or of a thread within its process: a number, or text that is also its name.
 type InputID struct {
 	Num      int64
 	Text     string
 	IsNumber bool // Text is a number too large for Num, not a name
 }
 
-// The ids of processes and of threads have the same form.
+// Processes and threads have the same form of id.
 type (
 	ProcessKey = InputID // of a process
 	ThreadKey  = InputID // of a thread
 )
 
-// HasNumber reports whether the id is a number; otherwise it is a name.
+// HasNumber reports whether the id is a number rather than a name.
 func (id InputID) HasNumber() bool { return id.Text == "" || id.IsNumber }
 
 // String returns the id as text.
@@ -34,7 +34,7 @@ func (id InputID) String() string {
 	return strconv.FormatInt(id.Num, 10)
 }
 
-// Number returns the id as text if it is a number, otherwise "".
+// Number returns the id as text if it is a number, and otherwise "".
 func (id InputID) Number() string {
 	if !id.HasNumber() {
 		return ""
@@ -42,7 +42,8 @@ func (id InputID) Number() string {
 	return id.String()
 }
 
-// MarshalJSON writes a number, as text if it exceeds 64 bits; null for a name, which is written elsewhere.
+// MarshalJSON writes a numeric id as a number, or as text if it exceeds 64 bits. It writes null for a name, which the caller
+// writes elsewhere.
 func (id InputID) MarshalJSON() ([]byte, error) {
 	switch {
 	case !id.HasNumber():
@@ -53,7 +54,7 @@ func (id InputID) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, id.Num, 10), nil
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. null leaves the id unchanged.
+// UnmarshalJSON reads the output of MarshalJSON. A null leaves the id unchanged.
 func (id *InputID) UnmarshalJSON(text []byte) error {
 	switch {
 	case string(text) == "null":
@@ -66,7 +67,7 @@ func (id *InputID) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &id.Num)
 }
 
-// nameOr returns the name of a process or thread: its id if that is text, otherwise the given name.
+// nameOr returns the name of a process or thread: its id if that is text, and otherwise the given name.
 func (id InputID) nameOr(name string) string {
 	if !id.HasNumber() {
 		return id.Text
@@ -74,7 +75,7 @@ func (id InputID) nameOr(name string) string {
 	return name
 }
 
-// Unlabelled is the name of a track without the label appended by labelNamesakes.
+// Unlabelled returns the name of a track without the label that labelNamesakes appends.
 func (tr *Track) Unlabelled() string {
 	if len(tr.Labels) == 0 {
 		return tr.Name
@@ -82,8 +83,8 @@ func (tr *Track) Unlabelled() string {
 	return strings.TrimSuffix(tr.Name, " ("+tr.Labels[0]+")")
 }
 
-// FullName is the display name of a track. If the output uses an assigned number for a process or thread, the name identifies it
-// by the first label of the process or the input's id, unless the assigned number shows the id.
+// FullName returns the display name of a track. If the output uses an assigned number for a process or thread, the name
+// identifies it by its first label or by the input's id, unless the assigned number already shows the id.
 func (tr *Track) FullName() string {
 	if !tr.Assigned || !tr.InputID.HasNumber() {
 		return tr.Name
@@ -103,12 +104,12 @@ func (tr *Track) FullName() string {
 	case tr.Name == "" || tr.Name == which:
 		return which
 	case tr.Kind == ThreadTrack && tr.InputID == InputID{}:
-		return tr.Name // a main thread; its process is displayed around it
+		return tr.Name // a main thread, which is displayed inside its process
 	}
 	return tr.Name + " (" + which + ")"
 }
 
-// number is the pid or tid in the output.
+// number returns the pid or tid in the output.
 func (tr *Track) number() int64 {
 	if tr.Kind == ThreadTrack {
 		return tr.TID
@@ -116,12 +117,12 @@ func (tr *Track) number() int64 {
 	return int64(tr.PID)
 }
 
-// SeenIn reports whether an output number ends in the decimal digits of the id, as 10048213 ends in 48213.
+// SeenIn reports whether an output number ends with the decimal digits of the id, as 10048213 ends with 48213.
 func (id InputID) SeenIn(number int64) bool {
 	return id.Text == "" && id.Num >= 0 && number > id.Num && (number-id.Num)%madeUp == 0
 }
 
-// Title is FullName followed by the number in the input, if any: "python (GPU 0) [pid 0]".
+// Title returns FullName followed by the number in the input, if any: "python (GPU 0) [pid 0]".
 func (tr *Track) Title() string {
 	kind := "pid"
 	switch {
@@ -133,13 +134,13 @@ func (tr *Track) Title() string {
 	return tr.InputID.Title(tr.FullName(), kind)
 }
 
-// Title is a name followed by the id if it is a number: "main [tid 7]".
+// Title returns name followed by the id if it is a number: "main [tid 7]".
 func (id InputID) Title(name, kind string) string {
 	if !id.HasNumber() {
 		return name
 	}
 	number := kind + " " + id.String()
-	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may include it already
+	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may already contain it
 	case "", number:
 		return "[" + number + "]"
 	}
@@ -147,7 +148,7 @@ func (id InputID) Title(name, kind string) string {
 }
 
 // RequestNumber requests the output number for an id that Perfetto cannot represent, as recorded in a trace written by weft. It
-// has no effect if the number is already used.
+// has no effect if the number is already in use.
 func (b *Builder) RequestNumber(id TrackID, number int64) {
 	switch t := b.table; {
 	case number <= 0:
@@ -165,11 +166,11 @@ type idTable struct {
 	lastHigh int64 // the lowest id allocated downwards from 2^31; 0: none
 }
 
-// madeUp is the distance between allocated ids and the input's. No Linux pid or tid is as high.
+// madeUp is the distance between allocated ids and ids in the input. No Linux pid or tid is that high.
 const madeUp = 10_000_000
 
-// resembling allocates an id whose last digits are an id of the input: the lowest free one that is a multiple of madeUp above it, starting
-// at the given multiple. For ids that are too high, it is the highest free number below 2^31.
+// resembling allocates an id whose last digits are an id from the input: the lowest free number of the form id + n·madeUp,
+// starting with n = multiple. For ids that are too high, it allocates the highest free number below 2^31.
 func (t *idTable) resembling(id, multiple int64) int64 {
 	for number := id + max(multiple, 1)*madeUp; id >= 0 && id <= math.MaxInt32 && number <= math.MaxInt32; number += madeUp {
 		if t.reserve(number) != 0 {
@@ -195,7 +196,7 @@ func (t *idTable) lowest() int64 {
 	return t.next
 }
 
-// reserve allocates a number; it returns 0 if the number is used.
+// reserve allocates a number, or returns 0 if the number is already used.
 func (t *idTable) reserve(number int64) int64 {
 	if t.taken[number] {
 		return 0
@@ -204,11 +205,11 @@ func (t *idTable) reserve(number int64) int64 {
 	return number
 }
 
-// IsPID reports whether Perfetto can represent the id of a process with the same meaning.
+// IsPID reports whether Perfetto can represent the process id with the same meaning.
 func (id InputID) IsPID() bool { return id.Text == "" && id.Num > 0 && id.Num <= math.MaxInt32 }
 
-// assignIDs sets the pid and tid of every used process and thread. Numbers that Perfetto cannot represent, or interprets
-// differently, are replaced by numbers that the input does not use (chrome-json.md 7).
+// assignIDs sets the pid and tid of every used process and thread. It replaces numbers that Perfetto cannot represent, or
+// interprets differently, with numbers that the input does not use (chrome-json.md 7).
 func (t *trackTable) assignIDs(problems *problem.Log) {
 	ids := idTable{taken: map[int64]bool{}}
 	for i := range t.processes {
@@ -217,7 +218,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	for i := range t.threads {
 		ids.taken[t.threads[i].key.Num] = true
 	}
-	for i := range t.processes { // numbers from RequestNumber come first
+	for i := range t.processes { // numbers from RequestNumber take precedence
 		if p := &t.processes[i]; p.pid != 0 {
 			p.pid = int32(ids.reserve(int64(p.pid)))
 		}
@@ -240,7 +241,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	t.labelNamesakes()
 }
 
-// labelNamesakes appends labels to process names if another process with that name has one (Track.FullName), as in
+// labelNamesakes appends labels to process names if another process with the same name has a label (Track.FullName), as in
 // "python (GPU 0)" and "python (GPU 1)".
 func (t *trackTable) labelNamesakes() {
 	labelled := map[string]bool{}
@@ -257,7 +258,7 @@ func (t *trackTable) labelNamesakes() {
 }
 
 func (p *process) assignPID(ids *idTable, problems *problem.Log) {
-	if p.taken { // readers of the output distinguish both by number alone
+	if p.taken { // readers of the output distinguish the two processes by number alone
 		p.pid = int32(ids.resembling(p.key.Num, p.madeUp))
 		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
 		if !p.renumbered {
@@ -287,7 +288,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 	}
 }
 
-// assignTID sets the tid of a thread. All pids must be assigned.
+// assignTID sets the tid of a thread. All pids must already be assigned.
 func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) {
 	th := &t.threads[row.index]
 	switch {
@@ -311,7 +312,7 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 	th.assigned = true
 }
 
-// isMain reports whether a thread has the number of its process.
+// isMain reports whether a thread has the same number as its process.
 func (t *trackTable) isMain(row *track) bool {
 	if t.tracks[row.parent].kind != ProcessTrack {
 		return false
@@ -328,5 +329,5 @@ func (p *process) shownName() string {
 	return p.key.nameOr(p.name.text)
 }
 
-// whose describes a process whose number an earlier input uses too.
+// whose describes a process whose number an earlier input also uses.
 func (p *process) whose() string { return "pid " + p.key.String() + " of " + p.input }

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Some ids belong to a whole recording rather than to one process: frames, windows, tabs, requests and input events of a browser. A trace
-// of several inputs has an id space for each recording, with its processes and its other tracks below the root, so that window 7
-// of one input differs from window 7 of another. The nameless id space is the trace's own.
+// Some ids belong to a whole recording rather than to one process: the ids of a browser's frames, windows, tabs, requests and
+// input events. A trace with several inputs has an id space for each recording, with its processes and its other tracks below the
+// root, so that window 7 of one input differs from window 7 of another. The nameless id space is the trace's own.
 
-// idSpaces holds the id spaces of processes and other tracks below the root. Their descendants inherit them.
+// idSpaces holds the id spaces of processes and other tracks directly below the root. Their descendants inherit them.
 type idSpaces struct {
-	space      uint32             // of the current input
+	space      uint32             // for the current input
 	spaceOf    map[TrackID]uint32 // missing: 0
 	spaceNames []string           // by number, from 1
-	spaceByIDs map[string]uint32  // by the name as given
-	spaceTaken map[string]bool    // spaceNames
+	spaceByIDs map[string]uint32  // by the name in the input
+	spaceTaken map[string]bool    // the names in spaceNames
 	lastSuffix uint32             // the last number appended to a duplicate name
 }
 
-// Limits of id spaces. Names come from an input.
+// Limits for id spaces. Their names come from an input.
 const (
 	maxIDSpaces    = 1 << 16
 	maxIDSpaceName = 1 << 10
 )
 
-// number returns the number of an id space, creating it if it is new; not ok if there are too many.
+// number returns the number of an id space, creating the space if it is new. It returns false if there are too many.
 func (s *idSpaces) number(name string) (n uint32, ok bool) {
 	if n, ok := s.spaceByIDs[name]; ok || name == "" {
 		return n, true
@@ -45,7 +45,8 @@ func (s *idSpaces) number(name string) (n uint32, ok bool) {
 	return n, true
 }
 
-// idSpaceText returns a name that is safe to write: UTF-8, not too long, and not a number, which would look like a pid after an id.
+// idSpaceText returns a name that is safe to write: valid UTF-8, not too long, and not a number, which would look like a pid
+// after an id.
 func idSpaceText(name string) string {
 	name = truncate(strings.ToValidUTF8(name, "\uFFFD"), maxIDSpaceName)
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
@@ -54,7 +55,7 @@ func idSpaceText(name string) string {
 	return name
 }
 
-// truncate returns at most size bytes of a text, without splitting a rune.
+// truncate returns at most size bytes of text, without splitting a rune.
 func truncate(text string, size int) string {
 	if len(text) <= size {
 		return text
@@ -62,7 +63,7 @@ func truncate(text string, size int) string {
 	return strings.ToValidUTF8(text[:size], "")
 }
 
-// uniqueSpace returns an unused name. It tries no suffix twice, so many equal names take linear time.
+// uniqueSpace returns an unused name. It never tries the same suffix twice, so many equal names take linear time.
 func (s *idSpaces) uniqueSpace(name string) string {
 	unique := name
 	for s.spaceTaken[unique] {
@@ -73,7 +74,7 @@ func (s *idSpaces) uniqueSpace(name string) string {
 	return unique
 }
 
-// setSpace sets the id space of a track below the root.
+// setSpace sets the id space of a track directly below the root.
 func (s *idSpaces) setSpace(id TrackID, space uint32) {
 	if s.spaceOf == nil {
 		s.spaceOf = map[TrackID]uint32{}
@@ -81,7 +82,7 @@ func (s *idSpaces) setSpace(id TrackID, space uint32) {
 	s.spaceOf[id] = space
 }
 
-// SetIDSpace sets the input's id space of a track below the root. It returns false if there are too many id spaces.
+// SetIDSpace sets the input's id space for a track directly below the root. It returns false if there are too many id spaces.
 func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
 	t := b.table
 	n, ok := t.number(b.idSpaceName(name))
@@ -91,7 +92,7 @@ func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
 	return ok
 }
 
-// idSpaceName returns the output's name for an id space of the input.
+// idSpaceName returns the output's name for an id space in the input.
 func (b *Builder) idSpaceName(name string) string {
 	if name == "" {
 		return b.part.IDSpace
@@ -99,7 +100,7 @@ func (b *Builder) idSpaceName(name string) string {
 	return b.part.IDSpaces + name
 }
 
-// IDSpace returns the name of the id space of a track; "": the trace's own.
+// IDSpace returns the name of a track's id space; "": the trace's own.
 func (t *Timeline) IDSpace(id TrackID) string {
 	if len(t.table.spaceOf) == 0 {
 		return ""
@@ -107,7 +108,7 @@ func (t *Timeline) IDSpace(id TrackID) string {
 	return t.table.spaceName(t.table.spaceOf[t.table.top(id)])
 }
 
-// top returns the ancestor of a track directly below the root.
+// top returns a track's ancestor directly below the root.
 func (t *trackTable) top(id TrackID) TrackID {
 	for t.tracks[id].parent != 0 {
 		id = t.tracks[id].parent
@@ -122,12 +123,12 @@ func (s *idSpaces) spaceName(n uint32) string {
 	return s.spaceNames[n-1]
 }
 
-// SetMoved sets the offset by which the events of a process are later than in its recording, for a trace merged by weft.
+// SetMoved sets how much later the events of a process are than in its recording, for a trace merged by weft.
 func (b *Builder) SetMoved(process TrackID, by Nanos) {
 	b.table.process(process).moved = by + b.opts.Moved
 }
 
-// Renumber sets the number that a process had in its recording before it was replaced, for a trace merged by weft.
+// Renumber sets the number that a process had in its recording before weft replaced it, for a trace merged by weft.
 func (b *Builder) Renumber(process TrackID, from int64) {
 	p := b.table.process(process)
 	p.recorded, p.renumbered = from, true

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Id spaces are named after inputs, which are files: whatever their names, each id space has a distinct name that is UTF-8, short, and not a
-// pid, and that stays the same when the output is read again.
+// Id spaces are named after inputs, which are files: whatever these names are, each id space has a distinct name that is valid
+// UTF-8, short and not a pid, and that stays the same when the output is read again.
 func TestIDSpaceNames(t *testing.T) {
-	long := strings.Repeat("x", 1023) + "é" // a rune across the limit
+	long := strings.Repeat("x", 1023) + "é" // a rune crosses the limit
 	given := []string{"a", "a\xff", "a\xfe", "7", "input 7", long, long + "2", long + "3", "a#2", "a", strings.Repeat("0", 1030)}
 	names := spaceNames(t, given)
 	seen := map[string]string{}
@@ -31,7 +31,7 @@ func TestIDSpaceNames(t *testing.T) {
 		t.Errorf("%q", names)
 	}
 
-	var many []string // names with the suffixes of others
+	var many []string // names with the suffixes of other names
 	for i := range 20_000 {
 		many = append(many, fmt.Sprintf("%s#%d", long[:1023], i+2), fmt.Sprint(long, i))
 	}

@@ -6,27 +6,28 @@ import (
 	"sort"
 )
 
-// inferred computes the ends of the tasks of a stack that have no End: the start of the next task of the same name, but not before
-// the end of measured slices inside. It is the first time, from that start on, at which no slice that began after the task and
-// has an end of its own is open. So an inferred end never makes a measured slice overlap (chrome-json.md 9).
+// inferred computes the ends of tasks without an End on one stack. Such a task ends at the start of the next task of the same
+// name, but not before the end of measured slices inside it. More precisely, it ends at the first time, from that start on, at
+// which no slice that began after the task and has an end of its own is open. An inferred end therefore never makes a measured
+// slice overlap (chrome-json.md 9).
 //
-// Only when an End comes is it clear that its Begin has one, so an inferred end may have to be extended.
+// Until an End arrives, its Begin seems to have none, so an inferred end may have to be extended.
 type inferred struct {
 	open    int       // tasks without an end so far
 	begins  uint32    // number of Begins so far
-	slices  []reach   // complete slices that began while a task was open, longest first, so numbers increase
+	slices  []reach   // complete slices that began while a task was open, longest first, so their numbers increase
 	closing []closing // in the order in which the next tasks began
-	growing int       // number in closing whose end later events may still extend
+	growing int       // how many entries of closing have an end that later events can still extend
 	settled uint32    // number of the first Begin that is not inside any of the others
 }
 
 // reach is a time range covered by complete slices.
 type reach struct {
-	number   uint32 // of the Begin after them
+	number   uint32 // of the first Begin after them
 	from, to Nanos
 }
 
-// closing is a task followed by another one of the same name.
+// closing is a task that another task of the same name follows.
 type closing struct {
 	number uint32
 	inside uint32 // number of the first Begin at or after end; maxNumber: none yet
@@ -35,8 +36,8 @@ type closing struct {
 
 const maxNumber = math.MaxUint32
 
-// maxClosing limits the tasks of a stack whose end may be extended. Concatenated recordings leave two or three of them open each,
-// of which only the latest ones are extended.
+// maxClosing limits the number of tasks on a stack whose end can be extended. Each concatenated recording leaves two or three
+// tasks open, of which only the latest ones are extended.
 const maxClosing = 1 << 10
 
 // begin adds a Begin and returns its number.
@@ -49,7 +50,7 @@ func (f *inferred) begin(ts Nanos, task bool) uint32 {
 	return f.begins - 1
 }
 
-// settle fixes which Begins are inside the tasks that ended by a time.
+// settle determines which Begins are inside the tasks that ended by ts.
 func (f *inferred) settle(ts Nanos) {
 	if f.growing == 0 {
 		return
@@ -62,7 +63,7 @@ func (f *inferred) settle(ts Nanos) {
 	}
 }
 
-// slice adds a complete slice.
+// slice adds a complete slice, which can extend inferred ends.
 func (f *inferred) slice(from, dur Nanos) {
 	if f.open == 0 || dur == 0 {
 		return
@@ -70,7 +71,7 @@ func (f *inferred) slice(from, dur Nanos) {
 	r := reach{f.begins, from, from + dur}
 	n := len(f.slices)
 	for ; n > 0 && f.slices[n-1].to < r.to; n-- {
-		if f.slices[n-1].to > from { // whatever contains that slice contains this one too
+		if f.slices[n-1].to > from { // anything that contains that slice also contains this one
 			r.from = f.slices[n-1].from
 		}
 	}
@@ -86,7 +87,7 @@ func (f *inferred) slice(from, dur Nanos) {
 	}
 }
 
-// end records the end of a Begin: enclosing tasks end no earlier.
+// end records the end of a Begin, before which enclosing tasks cannot end.
 func (f *inferred) end(o *openBegin, end Nanos) {
 	if o.task {
 		f.open--
@@ -111,7 +112,7 @@ func (f *inferred) end(o *openBegin, end Nanos) {
 	}
 }
 
-// close records that another task begins after one without an end so far. If there are too many, it returns the first one, whose
+// close records that another task begins after one that has no end so far. If there are too many, it returns the first one, whose
 // end is then final.
 func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	if full = len(f.closing) == maxClosing; full {
@@ -126,7 +127,7 @@ func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	return first, full
 }
 
-// reachOf returns the latest end of a complete slice that began after a Begin and before ts; at least ts.
+// reachOf returns the latest end of a complete slice that began after the given Begin and before ts, but at least ts.
 func (f *inferred) reachOf(number uint32, ts Nanos) Nanos {
 	i := sort.Search(len(f.slices), func(i int) bool { return f.slices[i].number > number })
 	if i < len(f.slices) && f.slices[i].from < ts {

@@ -10,12 +10,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// unfinishedLines returns complete slices on one thread, which overlap and cross, and begins without an end among them. The names of complete
-// ones start with m. The lines are in random order.
+// unfinishedLines returns complete slices on one thread, which overlap and cross, and begins without an end among them. The names
+// of complete slices start with m. The lines are in random order.
 func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	span := 1 + r.IntN(4*n)
-	pairs := 1 + r.IntN(4) // one in so many is a Begin with an End
+	pairs := 1 + r.IntN(4) // one Begin in this many has an End
 	for i := range n {
 		ts, name := r.IntN(span), fmt.Sprint("m", i)
 		switch dur := r.IntN(1 + r.IntN(span)); {
@@ -37,7 +37,7 @@ func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 	return measured, unfinished
 }
 
-// measuredPlaces returns time, length and lane of each complete slice, and checks that all nest.
+// measuredPlaces returns the time, length and lane of each complete slice, and checks that all slices nest.
 func measuredPlaces(t *testing.T, memory int64, lines []string) []string {
 	t.Helper()
 	tl, _ := nest(t, memory, strings.Join(lines, "\n"))

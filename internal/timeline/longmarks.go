@@ -9,11 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// LongTaskCategory is the category of the marks of long tasks.
+// LongTaskCategory is the category of the marks for long tasks.
 //
-// A mark is a slice rather than an instant, so that it is visible at any zoom and selecting it shows the time of the task. Its own
-// category and track exclude it from sums over tasks. No flow leads to the task, because flows belong to the input; the task is
-// shown above, at the same time.
+// A mark is a slice rather than an instant so that it is visible at any zoom level and selecting it shows the time of the task.
+// Its own category and track exclude it from sums over tasks. No flow leads to the task, because flows belong to the input;
+// viewers show the task above the mark, at the same time.
 const LongTaskCategory = "weft.long_task"
 
 // Arguments of a mark: the time beyond LongTaskLength, the longest part, and whether that part is the profiler's own work.
@@ -23,9 +23,9 @@ const (
 	recorderKey = "recorder"
 )
 
-// MarkLongTasks adds marks of long tasks to a nested timeline, on tracks next to the other tracks of their threads. Threads
-// with marks from an earlier run of weft keep them and get no others. isRecorder reports whether a slice is the profiler's own
-// work, by its name; describe, if not nil, adds arguments to a mark.
+// MarkLongTasks adds marks for long tasks to a nested timeline, on tracks next to the other tracks of their threads. Threads with
+// marks from an earlier run of weft keep those and receive no new ones. isRecorder reports whether a slice, identified by name,
+// is the profiler's own work; describe, if not nil, adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
 	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {
@@ -61,7 +61,7 @@ func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe fun
 	t.AttachOverlay(m, int64(len(m.rows)/2), 0)
 }
 
-// HideLongTasks hides the marks of a timeline that was read from weft's output.
+// HideLongTasks hides the marks in a timeline that was read from weft's output.
 func (t *Timeline) HideLongTasks() error {
 	ids := t.markTracks()
 	if len(ids) == 0 {
@@ -72,7 +72,7 @@ func (t *Timeline) HideLongTasks() error {
 	return err
 }
 
-// markTracks returns the tracks with existing marks, in order.
+// markTracks returns the tracks that already have marks, in order.
 func (t *Timeline) markTracks() (ids []TrackID) {
 	for id := range TrackID(t.TrackCount()) {
 		if t.Role(id) == RoleLongTasks {
@@ -82,7 +82,7 @@ func (t *Timeline) markTracks() (ids []TrackID) {
 	return ids
 }
 
-// longMarks are the marks of a timeline as an overlay.
+// longMarks holds the marks on a timeline, as an overlay.
 type longMarks struct {
 	t        *Timeline
 	category CategoryID // 0: the table is full
@@ -95,15 +95,15 @@ type longMarks struct {
 	argBytes   int
 }
 
-// maxMarkArgs limits the total size of the arguments in bytes. Their texts are interned if possible.
+// maxMarkArgs limits the total size of all arguments, in bytes. Their texts are interned if possible.
 const maxMarkArgs = 8 << 20
 
-// markRow is the start or the end of a mark.
+// markRow is the start or end of a mark.
 type markRow struct {
 	ts, dur Nanos
 	track   TrackID
 	kind    markRowKind
-	args    Args // of a start
+	args    Args // for a start
 }
 
 // markRowKind orders simultaneous rows.
@@ -122,7 +122,7 @@ func (m *longMarks) add(task LongTask, part longPart, track TrackID) {
 	m.rows = append(m.rows, markRow{task.TS, task.Dur, track, markBegin, m.encode(task, part)}, markRow{task.TS + task.Dur, 0, track, markEnd, nil})
 }
 
-// encode returns the arguments of a mark.
+// encode encodes the arguments of a mark.
 func (m *longMarks) encode(task LongTask, part longPart) Args {
 	m.args.Reset()
 	m.args.Duration(blockingKey, task.Dur-LongTaskLength)
@@ -149,7 +149,7 @@ func (m *longMarks) encode(task LongTask, part longPart) Args {
 
 const milli = 1000 * Microsecond
 
-// Readable formats a duration with one decimal, rounded: "211.3 ms", "0.1 µs".
+// Readable formats a duration, rounded to one decimal place: "211.3 ms", "0.1 µs".
 func Readable(t Nanos) string {
 	unit, name := milli, " ms"
 	if t < milli && t > -milli {
@@ -158,7 +158,7 @@ func Readable(t Nanos) string {
 	return strconv.FormatFloat(float64(t)/float64(unit), 'f', 1, 64) + name
 }
 
-// Duration writes a duration as two members of a dictionary: key_ns, in nanoseconds, and key, for people.
+// Duration writes a duration as two dictionary members: key_ns, in nanoseconds, and key, in readable form.
 func (e *ArgsEncoder) Duration(key string, t Nanos) {
 	e.Key([]byte(key + "_ns"))
 	e.Int(int64(t))

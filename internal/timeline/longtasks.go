@@ -2,17 +2,17 @@ package timeline
 
 import "context"
 
-// LongTask is an event-loop task that takes at least LongTaskLength or the requested time.
+// LongTask is an event-loop task that takes at least LongTaskLength or the requested minimum.
 type LongTask struct {
 	Thread  TrackID
 	TS, Dur Nanos
 }
 
-// LongTaskLength is the minimum duration of a long task, as in the Long Tasks API of the web platform
+// LongTaskLength is the minimum duration of a long task, as in the web platform's Long Tasks API
 // (https://w3c.github.io/longtasks). The time beyond it is called blocking time.
 const LongTaskLength = 50 * 1000 * Microsecond
 
-// maxLongTasks limits the long tasks of a timeline. On one thread, that many take at least 54 minutes.
+// maxLongTasks limits the number of long tasks in a timeline. On one thread, that many take at least 54 minutes.
 const maxLongTasks = 1 << 16
 
 // longTasks finds the long tasks of event loops among records in time order.
@@ -20,17 +20,19 @@ type longTasks struct {
 	min     Nanos // minimum duration of a long task
 	list    []LongTask
 	parts   []longPart        // parallel to list
-	threads map[TrackID]Nanos // threads with tasks of an event loop: end of their latest long task, NoTime if none was long
-	more    int64             // long tasks beyond maxLongTasks
+	threads map[TrackID]Nanos // threads with event-loop tasks: end of the latest long task, or NoTime if none was long
+	more    int64             // number of long tasks beyond maxLongTasks
 }
 
-// longPart is the longest part of a long task: the innermost slice that takes at least half of it, otherwise the longest slice inside.
+// longPart is the longest part of a long task: the innermost slice that takes at least half of the task, or otherwise the longest
+// slice inside it.
 type longPart struct {
 	name NameID // 0: no part, or its name is not interned
 	dur  Nanos
 }
 
-// partOf adds a slice of the track of a long task: task is the task's index plus 1. It returns 0 when the task is over.
+// partOf processes a slice on the track of a long task; task is the index of that task plus 1. It returns 0 once the task is
+// over.
 func (f *longTasks) partOf(task int, r *record) int {
 	t, part := &f.list[task-1], &f.parts[task-1]
 	switch {
@@ -42,9 +44,9 @@ func (f *longTasks) partOf(task int, r *record) int {
 	return task
 }
 
-// LongTasks returns the slices and begins with Event.LoopTask that take min or longer, in time order; tasks inside or overlapping a long one
-// are left out, as are slices without an end in the input, whose duration is unknown. The list has at most 65,536 tasks; more is the
-// number of further ones. It requires Nest, which finds tasks of LongTaskLength; any other length takes a pass.
+// LongTasks returns the slices and begins with Event.LoopTask that take at least min, in time order. It omits tasks inside or
+// overlapping a long one, and slices without an end in the input, whose duration is unknown. The list has at most 65,536 tasks;
+// more is the number of further tasks. It requires Nest, which finds tasks of LongTaskLength; any other minimum takes a pass.
 func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, more int64, err error) {
 	if min == t.longTasks.min {
 		return t.longTasks.list, t.longTasks.more, nil
@@ -59,13 +61,13 @@ func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, m
 	return f.list, f.more, err
 }
 
-// HasLoopTasks reports whether the input marks slices of a thread as tasks of its event loop, long or not. It requires Nest.
+// HasLoopTasks reports whether the input marks slices on a thread as tasks of its event loop, long or not. It requires Nest.
 func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 	_, ok := t.longTasks.threads[thread]
 	return ok
 }
 
-// add adds a record if it is a long task of an event loop, and reports whether it was added. Records come in time order, and
+// add adds a record if it is a long event-loop task, and reports whether it was added. Records come in time order, and
 // simultaneous ones longest first. Records of a thread from a further input do not count, see Recorders.
 func (f *longTasks) add(t *Timeline, r *record) (added bool) {
 	thread := r.track

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// A trace can record several machines. Each has its own pids and its own tracks below the root; no flow leads from one
-// to another, because viewers do not follow those. Machine 0 is the trace's own.
+// A trace can record several machines. Each has its own pids and its own tracks below the root; no flow leads from one machine to
+// another, because viewers do not follow such flows. Machine 0 is the trace's own.
 
-// Machine is a further machine of a trace, besides the trace's own.
+// Machine is one of the machines in a trace, other than the trace's own.
 type Machine struct {
 	ID   uint32
 	Name string // "": unknown
 }
 
-// machines holds the machines of processes and other tracks below the root. Their descendants inherit them.
+// machines holds the machines of processes and other tracks directly below the root. Their descendants inherit them.
 type machines struct {
 	reading   uint32                // machine of the current input
-	writeOn   uint32                // its number in the output
+	writeOn   uint32                // number of that machine in the output
 	machineOf map[TrackID]uint32    // missing: 0
 	named     map[uint32]string     // by number in the output
-	keys      map[uint32]*trackKeys // by machine of the current input; nil: it has only one
+	keys      map[uint32]*trackKeys // by machine of the current input; nil: the input has only one
 }
 
-// MaxMachines limits the machines of a trace; tracks of further machines are assigned to the trace's own.
+// MaxMachines limits the number of machines in a trace; tracks of further machines are assigned to the trace's own.
 const MaxMachines = 1 << 10
 
-// setMachine sets the machine of a track below the root.
+// setMachine sets the machine of a track directly below the root.
 func (m *machines) setMachine(id TrackID) {
 	if m.machineOf == nil {
 		m.machineOf = map[TrackID]uint32{}
@@ -35,7 +35,7 @@ func (m *machines) setMachine(id TrackID) {
 	m.machineOf[id] = m.writeOn
 }
 
-// SetMachine sets the machine of whatever is added next, by its number in the input.
+// SetMachine sets the machine for subsequent additions, by its number in the input.
 func (b *Builder) SetMachine(machine uint32) {
 	t := b.table
 	if machine == t.reading {
@@ -57,7 +57,7 @@ func (b *Builder) SetMachine(machine uint32) {
 	t.trackKeys, t.reading, t.writeOn = keys, machine, b.machineOut(machine, "")
 }
 
-// machineOut returns the output number for a machine of the input.
+// machineOut returns the output number of a machine in the input.
 func (b *Builder) machineOut(machine uint32, name string) uint32 {
 	if b.intake != nil {
 		return b.intake.Machine(machine, name)
@@ -65,7 +65,7 @@ func (b *Builder) machineOut(machine uint32, name string) uint32 {
 	return machine
 }
 
-// NameMachine names a machine of the input.
+// NameMachine names a machine in the input.
 func (b *Builder) NameMachine(machine uint32, name string) {
 	m := &b.table.machines
 	if b.intake != nil {
@@ -99,7 +99,7 @@ func (t *Timeline) Machine(id TrackID) uint32 {
 	return t.table.machineOf[t.table.top(id)]
 }
 
-// Machines returns the machines with tracks, other than the trace's own, in the order of their numbers.
+// Machines returns the machines with tracks, except the trace's own, ordered by number.
 func (t *Timeline) Machines() []Machine {
 	var all []Machine
 	known := map[uint32]bool{0: true}

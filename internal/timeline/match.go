@@ -9,38 +9,39 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// matcher pairs begins with ends, in time order and then input order (chrome-json.md 8, 9, 11).
+// matcher pairs begins with ends, in time order and then in input order (chrome-json.md 8, 9, 11).
 //
-// Open begins are kept on stacks: one for every thread and other track, and one for every asynchronous id over all processes. An
-// end takes the innermost begin that fits its name and category, which may not be the innermost of all. These stacks are therefore
-// not OpenSlices: slices may not nest, and ends are unknown.
+// Open begins are kept on stacks: one for every thread and other track, and one for every asynchronous id across all processes.
+// An end takes the innermost begin with a matching name and category, which may not be the innermost of all. These stacks are
+// therefore not OpenSlices: slices may not nest, and ends are unknown.
 type matcher struct {
 	t       *Timeline
-	stackOf []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
+	stackOf []int32     // by track or group of asynchronous tracks: index into stacks; 0: no stack
 	stacks  []openStack // index 0 is always empty
 	spare   []int32     // empty stacks that belong to no track
 
 	ordinal uint64
-	// found collects the lengths of Begins on disk, which the next pass joins with their records.
+	// found collects the lengths of Begins on disk. The next pass joins them with the records of these Begins.
 	found *extsort.Sorter[foundEnd]
 }
 
-// openBegin is a Begin without an End so far.
+// openBegin is a Begin whose End has not come yet.
 type openBegin struct {
 	name     NameID
 	category CategoryID
 	event    uint32
 	track    TrackID
 	ts       Nanos
-	record   *record // if it is in memory
-	ordinal  uint64  // of a record on disk
-	number   uint32  // among the Begins of its stack
-	next     Nanos   // of a task: where it ends if no End comes, see closing; NoTime: unknown so far
+	record   *record // for a record in memory
+	ordinal  uint64  // for a record on disk
+	number   uint32  // position among the Begins of its stack
+	next     Nanos   // for a task: its end if no End comes, see closing; NoTime: not yet known
 	task     bool
-	gone     bool // its end was found while later ones stay open
+	gone     bool // its end was found, but later Begins are still open
 }
 
-// foundEnd is the length of the slice that starts at a record: flagMatched, with flagClosed if it ends where the next task begins.
+// foundEnd is the length of the slice that starts at a record. flags is flagMatched, with flagClosed if the slice ends where the
+// next task begins.
 type foundEnd struct {
 	ordinal uint64
 	dur     Nanos
@@ -49,19 +50,19 @@ type foundEnd struct {
 
 var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
 
-// openStack is a stack of open Begins, the innermost last. Ends mostly take the last one or one near it. Large stacks are indexed
+// openStack is a stack of open Begins, innermost last. An End mostly takes the last one or one near it. Large stacks are indexed
 // by name, so that no End takes longer than others.
 type openStack struct {
 	open   []openBegin
-	gone   int                // number of entries of open that are gone
+	gone   int                // number of entries in open that are gone
 	byName map[NameID][]int32 // indexes into open, some of them gone; nil in a small stack
 	tasks  inferred
 }
 
 const (
-	// indexedStack is the size from which a stack has an index.
+	// indexedStack is the minimum size of a stack with an index.
 	indexedStack = 64
-	// maxSearch limits the search among begins of the right name in other categories or processes.
+	// maxSearch limits the search among begins with the right name in other categories or processes.
 	maxSearch = 1 << 14
 )
 
@@ -76,7 +77,7 @@ func (s *openStack) push(o openBegin) {
 	}
 }
 
-// remove removes the Begin at index i, which ends at a time.
+// remove removes the Begin at index i, which ends at the given time.
 func (s *openStack) remove(i int, end Nanos) {
 	s.tasks.end(&s.open[i], end)
 	s.open[i].gone = true
@@ -90,7 +91,7 @@ func (s *openStack) remove(i int, end Nanos) {
 	}
 }
 
-// compact removes entries that are gone, and rebuilds the index if the stack is still large.
+// compact drops the entries that are gone, and rebuilds the index if the stack is still large.
 func (s *openStack) compact() {
 	live := s.open[:0]
 	for i := range s.open {
@@ -108,7 +109,7 @@ func (s *openStack) compact() {
 	}
 }
 
-// named calls fn with the indexes of Begins of a name, the innermost first, until it returns true.
+// named calls fn with the indexes of Begins with the given name, innermost first, until it returns true.
 func (s *openStack) named(name NameID, fn func(i int) bool) {
 	if s.byName == nil {
 		for i := len(s.open) - 1; i >= 0; i-- {
@@ -132,12 +133,12 @@ func (s *openStack) named(name NameID, fn func(i int) bool) {
 	}
 }
 
-// is reports whether an index entry is still valid: positions are reused.
+// is reports whether an index entry is still valid. It may not be, because positions are reused.
 func (s *openStack) is(i int32, name NameID) bool {
 	return int(i) < len(s.open) && s.open[i].name == name && !s.open[i].gone
 }
 
-// any is like named, for Begins of all names.
+// any is like named, but for Begins of all names.
 func (s *openStack) any(fn func(i int) bool) {
 	for i := len(s.open) - 1; i >= 0; i-- {
 		if !s.open[i].gone && fn(i) {
@@ -146,7 +147,8 @@ func (s *openStack) any(fn func(i int) bool) {
 	}
 }
 
-// match runs the pass. Afterwards every End and, unless found is returned, every Begin has the length of its slice.
+// match runs the pass. Afterwards, every End has the length of its slice, as does every Begin, unless match returns their lengths
+// in found.
 func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
 	if !t.unmatched {
 		return nil, nil
@@ -172,9 +174,9 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 	return m.found, err
 }
 
-// closeTasks ends the tasks without an end where the next task of their name begins, or later (chrome-json.md 9). Begins that are
-// open in a task end with it. A task that begins together with the one around it ends with it too: a later end would make it the
-// outer one.
+// closeTasks ends each task without an end where the next task of the same name begins, or later (chrome-json.md 9). Begins that
+// are still open inside a task end with it. A task that begins at the same time as the task around it also ends with it: a later
+// end would make it the outer one.
 func (m *matcher) closeTasks() error {
 	for i := range m.stacks {
 		stack := &m.stacks[i]
@@ -209,7 +211,7 @@ func (m *matcher) setLength(o *openBegin, dur Nanos, flags recordFlags) error {
 	return nil
 }
 
-// nextTask ends the open tasks named like r, where r begins.
+// nextTask ends the open tasks with the name of r where r begins.
 func (m *matcher) nextTask(r *record, scope TrackID) {
 	stack := &m.stacks[m.stackOf[scope]]
 	stack.named(r.name, func(i int) bool {
@@ -274,7 +276,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	return nil
 }
 
-// end closes the Begin matching r.
+// end closes the Begin that matches the End r.
 func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	at := m.stackOf[scope]
 	stack := &m.stacks[at]
@@ -310,7 +312,7 @@ func (m *matcher) newStack() int32 {
 	return int32(len(m.stacks) - 1)
 }
 
-// unmatched drops an End without a Begin, or makes it an instant.
+// unmatched drops an End without a Begin, or turns it into an instant.
 func (m *matcher) unmatched(r *record, row *track) {
 	switch {
 	case r.flags&flagKeepEnd != 0:
@@ -325,7 +327,7 @@ func (m *matcher) unmatched(r *record, row *track) {
 	r.setKind(dropped)
 }
 
-// find returns the index of the Begin that r ends, or -1. Asynchronous Begins of the same process are preferred.
+// find returns the index of the Begin that r ends, or -1. Among asynchronous Begins, it prefers those in the same process.
 func (m *matcher) find(stack *openStack, r *record, row *track) int {
 	same, foreign, tried := -1, -1, 0
 	fits := func(i int) bool {
@@ -351,7 +353,7 @@ func (m *matcher) find(stack *openStack, r *record, row *track) int {
 	return foreign
 }
 
-// moveToOpen moves an instant of an asynchronous id to the process with an open slice of the id, if its own process has none.
+// moveToOpen moves an instant with an asynchronous id to the process with an open slice of that id if its own process has none.
 func (m *matcher) moveToOpen(r *record, scope TrackID) {
 	stack := &m.stacks[m.stackOf[scope]]
 	same, other, tried := false, -1, 0

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// An End finds its Begin however many are open, and wherever it is among them.
+// An End finds its Begin however many Begins are open, and wherever it is among them.
 func TestManyOpenBegins(t *testing.T) {
 	const many = 30_000
 	for name, begun := range map[string]func(i int) int{
@@ -60,7 +60,7 @@ func TestManyOpenBegins(t *testing.T) {
 	}
 }
 
-// Beyond the lanes that are tried in turn, slices that nest in the most recently used lane do not get separate lanes.
+// Beyond the lanes that are tried in turn, slices that nest in the most recently used lane do not receive separate lanes.
 func TestNeverEndingSlicesShareLanes(t *testing.T) {
 	log := new(problem.Log)
 	b := NewBuilder(Options{Problems: log})

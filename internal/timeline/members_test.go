@@ -10,7 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Slices with InOrder follow each other even if some have no length; others that begin at one time nest, longest outside.
+// Slices with InOrder follow each other even if some have no length; other slices that begin at the same time nest, longest
+// outermost.
 func TestInOrder(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -60,7 +61,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// The text that groups slices is not an argument, in memory and on disk, and for slices added by a pass.
+// The text that groups slices is not an argument, in memory or on disk, nor for slices that a pass adds.
 func TestCorrelate(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})

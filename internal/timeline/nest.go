@@ -11,13 +11,13 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// maxDepth is the number of nested slices that Perfetto shows on one track; it drops deeper ones. Simultaneous instants also nest
-// in each other, until a slice begins or ends (perfetto.md 6).
+// maxDepth is the maximum number of nested slices that Perfetto shows on one track; it drops deeper ones. Simultaneous instants
+// also nest in each other, until a slice begins or ends (perfetto.md 6).
 const maxDepth = 512
 
-// nester orders the starts of every timestamp and assigns a lane to every slice: 0 is the track itself, others are additional
-// tracks. Intervals never change: of two that overlap without nesting, the one that starts later moves to another lane
-// (chrome-json.md 8, 9).
+// nester orders the starts at each timestamp and assigns a lane to every slice: 0 is the track itself, and others are additional
+// tracks. Intervals never change: if two overlap without nesting, the one that starts later moves to another lane (chrome-json.md
+// 8, 9).
 type nester struct {
 	t       *Timeline
 	tracks  []*lanes  // by TrackID; nil: nothing is open
@@ -27,33 +27,32 @@ type nester struct {
 	ordinal uint64 // of the first record of the group
 	sampled *sampleCursor
 
-	openCount int // open slices at the end of the last segment
+	openCount int // number of open slices at the end of the last segment
 
 	unboundAt Nanos
-	unbound   map[TrackID]uint32 // flow ends of that time that may be shown as instants, by track, see countUnbound
+	unbound   map[TrackID]uint32 // by track: number of flow ends at unboundAt that may be shown as instants, see countUnbound
 }
 
-// lanes are the open slices of one track, lane by lane.
+// lanes holds the open slices of one track, lane by lane.
 type lanes struct {
 	lanes  []lane
-	free   collections.Heap[freeLane] // lanes beyond maxLanesTried
-	recent uint32                     // the most recently used of these
-	task   int                        // the long task that may be running, for longTasks.partOf; 0: none
+	free   collections.Heap[freeLane] // lanes from maxLanesTried on, ordered by when they become free
+	recent uint32                     // the most recently used of these lanes
+	task   int                        // long task that may be running, for longTasks.partOf; 0: none
 
 	instantsTS Nanos
-	instants   []uint32 // by lane: the instants at instantsTS since the last slice
+	instants   []uint32 // by lane: number of instants at instantsTS since the last slice
 }
 
-// lane holds the open slices of a lane.
 type lane = OpenSlices[pendingEnd]
 
-// noEnd is the end of a slice that never ends.
+// noEnd represents the end of a slice that never ends.
 const noEnd Nanos = math.MaxInt64
 
-// Nest pairs begins with ends and nests the slices. It must be called once, before Walk.
+// Nest pairs begins with ends and nests the slices. It must be called exactly once, before Walk.
 func (t *Timeline) Nest(ctx context.Context) error { return t.NestAndScan(ctx, nil) }
 
-// NestAndScan is Nest and Scan in one pass over the records.
+// NestAndScan performs Nest and Scan in one pass over the records.
 func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -107,7 +106,7 @@ func (n *nester) samplesBefore(ts Nanos) error {
 	return nil
 }
 
-// nextSamples counts the samples of a time at which there is no record.
+// nextSamples counts the samples at a time without records.
 func (n *nester) nextSamples() error {
 	ts := n.sampled.ts
 	err := n.samplesAt(ts)
@@ -115,7 +114,7 @@ func (n *nester) nextSamples() error {
 	return err
 }
 
-// samplesAt counts the samples of a time, which must be the next ones.
+// samplesAt counts the samples at ts, which must be the next ones.
 func (n *nester) samplesAt(ts Nanos) error {
 	for n.sampled.more() && n.sampled.ts == ts {
 		n.t.totals.addSample(ts)
@@ -130,8 +129,9 @@ func (n *nester) samplesAt(ts Nanos) error {
 // segmentLen is the minimum number of records and samples in a segment.
 const segmentLen = 1 << 15
 
-// endSegment starts a new segment after the group of the given time, if the current one is long enough. The new one stores the
-// open slices; a segment is at least eight times as long as the slices that the next one stores, so that segments stay small compared with records.
+// endSegment starts a new segment after the group of the given time if the current one is long enough. The new segment stores the
+// open slices. A segment has at least eight times as many records and samples as the next one stores open slices, so that
+// segments stay small compared with records.
 func (n *nester) endSegment(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
 	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
@@ -152,7 +152,7 @@ func (n *nester) endSegment(now Nanos) {
 	n.t.segments = append(n.t.segments, next)
 }
 
-// joiner copies the lengths found by the matcher to Begins on disk.
+// joiner copies the lengths that the matcher found to Begins on disk.
 type joiner struct {
 	found   *extsort.Sorter[foundEnd]
 	ordinal uint64
@@ -184,7 +184,7 @@ func (j *joiner) group(g *group) error {
 	return nil
 }
 
-// group orders the records of one timestamp: first everything that starts nothing, then the slices and instants, track by track.
+// group orders the records of one timestamp: first all records that start nothing, then the slices and instants, track by track.
 func (n *nester) group(g *group) {
 	if g.len() > 1 {
 		n.order(g)
@@ -209,8 +209,8 @@ func (n *nester) group(g *group) {
 	n.ordinal += uint64(g.len())
 }
 
-// countUnbound assigns lanes to the flow ends of one time for the case that they bind to nothing and are shown as instants, which
-// precede all starts. It is needed only if a track may have too many instants at one time.
+// countUnbound assigns lanes to the flow ends at one time in case they bind to nothing and are shown as instants, which precede
+// all starts. This is needed only if a track might have too many instants at one time.
 func (n *nester) countUnbound(g *group) {
 	if ts := g.at(0).ts; n.unbound == nil || n.unboundAt != ts {
 		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
@@ -224,7 +224,7 @@ func (n *nester) countUnbound(g *group) {
 	}
 }
 
-// instantsAt prepares the lanes for starts at a time.
+// instantsAt prepares the lanes for starts at the given time.
 func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 	if l.instantsTS == ts {
 		return
@@ -243,8 +243,8 @@ func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 	}
 }
 
-// rank orders the records of one track and timestamp: first records that start nothing, then slices with a length, then
-// instants and slices without a length or an end.
+// rank orders the records of one track and timestamp: first records that start nothing, then slices with a length, then instants
+// and slices without a length or end.
 func (r *record) rank() int {
 	switch {
 	case !r.starts():
@@ -255,8 +255,8 @@ func (r *record) rank() int {
 	return 2
 }
 
-// compareStarts orders two records of one time: first what starts nothing; then, by track, slices with a length, longest first, and
-// the rest.
+// compareStarts orders two records of one timestamp: first records that start nothing; then, by track, slices with a length,
+// longest first, followed by the rest.
 func compareStarts(a, b *record) int {
 	ra, rb := a.rank(), b.rank()
 	if ra == 0 || rb == 0 {
@@ -276,11 +276,10 @@ func compareStarts(a, b *record) int {
 	if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.event, b.event) // a reader or a pass may add a slice before the one that encloses it
+	return cmp.Compare(a.event, b.event) // a reader or a pass may add a slice before the slice that encloses it
 }
 
-// order sorts the records of a group. Usually they are in order already, or in reverse order: calls that a pass added as they
-// ended.
+// order sorts the records of a group. Usually they are already in order, or in reverse order if a pass added calls as they ended.
 func (n *nester) order(g *group) {
 	if n.t.ordered {
 		endsFirst(g)
@@ -310,7 +309,7 @@ func (n *nester) order(g *group) {
 	}
 }
 
-// endsFirst moves ends to the front.
+// endsFirst moves ends to the start of the order.
 func endsFirst(g *group) {
 	others := 0
 	for i := range g.len() {
@@ -330,9 +329,9 @@ func (r *record) isEnd() int {
 	return 1
 }
 
-// orderShort moves things of length 0 and Begins without an End before the Begins that come later in the input, unless an X with
-// a length comes after them (chrome-json.md 8: after every longer X, otherwise in input order). order has the starts of one track
-// and timestamp: those with a length, longest first, then the others.
+// orderShort moves zero-length starts and Begins without an End before the Begins that come later in the input, unless an X with
+// a length comes after them (chrome-json.md 8: after every longer X, otherwise in input order). order contains the starts of one
+// track and timestamp: those with a length, longest first, then the others.
 func orderShort(g *group, order []uint32) {
 	split := 0
 	for split < len(order) && g.record(order[split]).rank() == 1 {
@@ -350,8 +349,8 @@ func orderShort(g *group, order []uint32) {
 	mergeByEvent(g, order[lastX:], split-lastX)
 }
 
-// orderShortCalls moves calls of length 0 before later unrelated calls, unless a slice of the input comes after them. It returns
-// their number; they are the first of the starts without a length.
+// orderShortCalls moves zero-length calls before later unrelated calls, unless a slice from the input comes after them. It
+// returns the number of these calls, which are the first of the starts without a length.
 func orderShortCalls(g *group, order []uint32, split int) (calls int) {
 	for split+calls < len(order) && g.record(order[split+calls]).flags&flagDerived != 0 {
 		calls++
@@ -364,7 +363,7 @@ func orderShortCalls(g *group, order []uint32, split int) (calls int) {
 	return calls
 }
 
-// mergeByEvent merges order[:split] and order[split:] by the events' positions in the input.
+// mergeByEvent merges order[:split] and order[split:] by the positions of the events in the input.
 func mergeByEvent(g *group, order []uint32, split int) {
 	if split == 0 || split == len(order) {
 		return
@@ -381,11 +380,10 @@ func mergeByEvent(g *group, order []uint32, split int) {
 	copy(order[len(out):], append(long, short...))
 }
 
-// isUnorderedX reports whether the record is an X: a slice that came as one event, whose position does not order it.
+// isUnorderedX reports whether the record is an X: a slice recorded as one event, whose position does not order it.
 func (r *record) isUnorderedX() bool { return r.Kind() == Slice && r.flags&flagInOrder == 0 }
 
-// openAfterX moves begins without end after the last X among short, which are in the order of the input
-// (chrome-json.md 8: after every X).
+// openAfterX moves begins without an end after the last X in short, which is in input order (chrome-json.md 8: after every X).
 func openAfterX(g *group, short []uint32) {
 	last := len(short) - 1
 	for last >= 0 && !g.record(short[last]).isUnorderedX() {
@@ -449,8 +447,8 @@ func (n *nester) assignLane(r *record, ordinal uint64) {
 	}
 }
 
-// inferEnd returns and counts the end of a Begin without an End: the end of the slice around it, the next task found by the
-// matcher, or never.
+// inferEnd returns and counts the end of a Begin without an End: the end of the slice around it, the start of the next task if
+// the matcher found one, or never.
 func (n *nester) inferEnd(r *record, l *lanes) (end Nanos) {
 	end, kind := noEnd, problem.BeginWithoutEnd
 	if next, ok := r.end(); ok {
@@ -489,7 +487,7 @@ func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 	n.t.count(kind, r)
 }
 
-// sweep releases tracks without open slices each time their number has doubled: most asynchronous ids are used once.
+// sweep releases tracks without open slices each time the number of live tracks has doubled: most asynchronous ids are used once.
 func (n *nester) sweep(now Nanos) {
 	if len(n.live) < n.sweepAt {
 		return
@@ -525,11 +523,11 @@ func (n *nester) newLanes() *lanes {
 	return &lanes{lanes: make([]lane, 1), free: collections.NewHeap((*freeLane).before), instantsTS: NoTime}
 }
 
-// maxLanesTried limits the search for a used lane in which a slice fits.
+// maxLanesTried limits the search for a used lane into which a slice fits.
 const maxLanesTried = 64
 
-// find returns the first lane in which the interval nests, adding one if necessary. Beyond maxLanesTried it tries only the most
-// recently used lane, and then takes the one that has been free for longest, so that the search stays short for any number of
+// find returns the first lane in which the interval nests, adding one if necessary. Beyond maxLanesTried, it tries only the most
+// recently used lane and then takes the one that has been free for longest, so that the search stays short for any number of
 // lanes.
 func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
@@ -555,7 +553,7 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	return i
 }
 
-// fits reports whether an interval nests in the open slices and instants of a lane.
+// fits reports whether an interval nests inside the open slices and instants on a lane.
 func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
 	lane := &l.lanes[i]
 	lane.Close(start)
@@ -569,7 +567,7 @@ func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
 	return depth < maxDepth && (lane.Len() == 0 || lane.End(lane.Len()-1) >= end)
 }
 
-// instantsOn returns the number of instants on a lane in which another instant of the same time would nest.
+// instantsOn returns the number of instants on a lane in which another instant at the same time would nest.
 func (l *lanes) instantsOn(lane int) int {
 	if lane >= len(l.instants) {
 		return 0
@@ -577,7 +575,7 @@ func (l *lanes) instantsOn(lane int) int {
 	return int(l.instants[lane])
 }
 
-// follow counts an instant of a lane, or resets the count after a slice, which is outside the instants.
+// follow counts an instant on a lane, or resets the count after a slice, which is outside the instants.
 func (l *lanes) follow(r *record) {
 	switch {
 	case r.Kind() == Instant:
@@ -590,7 +588,7 @@ func (l *lanes) follow(r *record) {
 	}
 }
 
-// freeLane is a lane and the end of its last slice.
+// freeLane is a lane and the end of the last slice on it.
 type freeLane struct {
 	end  Nanos
 	lane uint32
@@ -600,7 +598,7 @@ func (a *freeLane) before(b *freeLane) bool {
 	return a.end < b.end || a.end == b.end && a.lane < b.lane
 }
 
-// takeFree returns the lane that has been free for longest at a time.
+// takeFree returns the lane that has been free for longest at the given time, if any.
 func (l *lanes) takeFree(now Nanos) (uint32, bool) {
 	if l.free.Len() == 0 || l.free.Top().end > now {
 		return 0, false

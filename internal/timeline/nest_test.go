@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// laneCounts returns the number of slices on every lane of the only track, and checks that each lane nests.
+// laneCounts returns the number of slices on each lane of the only track, and checks that each lane nests.
 func laneCounts(t *testing.T, tl *timeline.Timeline) map[uint32]int {
 	t.Helper()
 	counts := map[uint32]int{}
@@ -32,14 +32,14 @@ func laneCounts(t *testing.T, tl *timeline.Timeline) map[uint32]int {
 	return counts
 }
 
-// nestChecker keeps the stack of every track and lane like Perfetto: each end must close the innermost slice at that slice's end, and time
-// must not decrease.
+// nestChecker keeps the stack of every track and lane as Perfetto does: each end must close the innermost slice at that slice's
+// end, and time must not decrease.
 type nestChecker struct {
 	t     testing.TB
 	last  timeline.Nanos
 	stack map[string][]timeline.Nanos
 
-	instants map[string]int // of the time last, since the last slice began or ended
+	instants map[string]int // number of instants at time last, since a slice last began or ended
 }
 
 const maxDepth = 512
@@ -103,7 +103,7 @@ func (c *nestChecker) finish() {
 	}
 }
 
-// Slices from depth 512 on are in another lane, which has space for 512 more (chrome-json.md 9).
+// Slices from depth 512 on move to another lane, which has space for 512 more (chrome-json.md 9).
 func TestDepthLimit(t *testing.T) {
 	var text strings.Builder
 	const deep = 1500
@@ -131,7 +131,7 @@ func TestDepthOfInstants(t *testing.T) {
 	}
 	tests := []struct {
 		name, text string
-		lanes      map[string]int // instants by track and lane
+		lanes      map[string]int // number of instants by track and lane
 		moved      int
 	}{
 		{"as many as there may be", repeat(512, "I 1/1 i 5"), map[string]int{"1/1~0": 512}, 0},
@@ -180,12 +180,12 @@ func TestDepthOfInstants(t *testing.T) {
 	}
 }
 
-// With more lanes than are searched, each slice still has a lane in which it nests, and free lanes are reused.
+// With more lanes than are searched, each slice still gets a lane in which it nests, and free lanes are reused.
 func TestManyLanes(t *testing.T) {
 	const wide, rounds = 200, 5
 	var text strings.Builder
 	for round := range rounds {
-		// Every slice overlaps all others of its round.
+		// Every slice overlaps all others in its round.
 		for i := range wide {
 			fmt.Fprintf(&text, "X 1/1 x %d %d\n", round*10_000+i, 1000)
 		}
@@ -205,7 +205,7 @@ func TestManyLanes(t *testing.T) {
 	}
 }
 
-// A staircase: lanes become free one by one while others are in use.
+// In a staircase, lanes become free one by one while others are in use.
 func TestFreeLanesAreReused(t *testing.T) {
 	const wide = 150
 	var text strings.Builder
@@ -218,7 +218,7 @@ func TestFreeLanesAreReused(t *testing.T) {
 	}
 }
 
-// The nester releases tracks without open slices, which must not affect the result.
+// The nester releases tracks without open slices; this must not affect the result.
 func TestManyShortTracks(t *testing.T) {
 	var text strings.Builder
 	const ids = 20_000
@@ -243,7 +243,7 @@ func TestManyShortTracks(t *testing.T) {
 	}
 }
 
-// Times at the end of the range do not wrap around.
+// Times near the end of the range do not wrap around.
 func TestEndOfTime(t *testing.T) {
 	const most = int64(math.MaxInt64)
 	text := fmt.Sprintf("X 1/1 a %d 10\nX 1/1 b %d %d\nB 1/1 open %d\nI 1/1 i %d\n", most-5, most-20, most, most-20, most)
@@ -261,7 +261,8 @@ func TestEndOfTime(t *testing.T) {
 	}
 }
 
-// randomLines returns random events of all kinds that overlap, cross and coincide, including a few flows and payloads of many sizes.
+// randomLines returns random events of all kinds that overlap, cross and coincide, including a few flows, and payloads of many
+// sizes.
 func randomLines(seed uint64, n int) []string {
 	r := rand.New(rand.NewPCG(seed, 3))
 	span := 1 + r.IntN(3*n)
@@ -300,7 +301,7 @@ func randomLines(seed uint64, n int) []string {
 	return lines
 }
 
-// resolve is nest and the binding of flows.
+// resolve nests a timeline and binds its flows.
 func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
 	return nestWith(t, memory, text, func(tl *timeline.Timeline) error {
@@ -308,7 +309,7 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 	})
 }
 
-// However little memory there is, the walk and the problems are the same.
+// The walk and the problems are the same however little memory there is.
 func TestSpillingChangesNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		text := strings.Join(randomLines(seed, 4000), "\n")
@@ -341,7 +342,7 @@ func firstDifference(want, got string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
-// Whatever the input: the walk nests, and has every slice, instant, counter and sample exactly once, with its own times.
+// For any input, the walk nests and contains every slice, instant, counter and sample exactly once, with its own times.
 func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(60) {
 		lines := randomLines(100+seed, 300)
@@ -386,7 +387,7 @@ func TestNothingIsLost(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("the walk has %d items, want %d", len(got), len(want))
 		}
-		// A Begin has its length from an End or its parent; an asynchronous one without an End is only unfinished.
+		// A Begin gets its length from an End or its parent; an asynchronous one without an End merely stays unfinished.
 		matched := ends - int(log.Count(problem.EndWithoutBegin)+log.Count(problem.AsyncEndWithoutBegin))
 		closed := int(log.Count(problem.BeginClosedByParent) + log.Count(problem.AsyncUnfinished))
 		if ended < matched || ended > matched+closed {
@@ -398,7 +399,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// A canceled context stops every step; Close removes what is on disk.
+// A canceled context stops every step; Close removes the data on disk.
 func TestCancel(t *testing.T) {
 	var text strings.Builder
 	for i := range 40_000 {
@@ -430,7 +431,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Walk and Scan return an error of the callback unchanged.
+// Walk and Scan return errors from the callback unchanged.
 func TestErrorsOfCallbacks(t *testing.T) {
 	tl, _ := nest(t, largeMemory, "X 1/1 a 0 5\nX 1/1 b 1 1\n")
 	broken := errors.New("broken")

@@ -7,9 +7,10 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call: ends first,
-// then the starts of each track, enclosing slices before inner ones. More than a million records of one time come in several
-// calls. Arguments are read if args is set; beyond a few MiB at one time, ReadArgs must read them. It requires Nest.
+// Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call. Ends come
+// first, then the starts of each track, with enclosing slices before inner ones. A timestamp with more than a million records
+// takes several calls. Arguments are read if args is set; beyond a few MiB at one time, ReadArgs must read them. It requires
+// Nest.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	return t.groups(ctx, false, func(g *group) error {
@@ -28,8 +29,8 @@ type occurrences struct {
 	ordinal uint64
 	out     []Head
 
-	// copied are copies of arguments that are valid only briefly, of payloads on disk and of templates. If it is full, another chunk is
-	// started.
+	// copied holds copies of arguments that are valid only briefly: those from payloads on disk and from templates. When it is
+	// full, another chunk is started.
 	copied      []byte
 	copiedBytes int // in all chunks
 
@@ -37,9 +38,9 @@ type occurrences struct {
 }
 
 const (
-	// maxCopied limits the bytes of arguments in memory, apart from the last occurrence.
+	// maxCopied limits the size of arguments in memory, not counting the last occurrence.
 	maxCopied = 4 << 20
-	// copiedChunk and reusedOut are the sizes kept for the next groups; larger buffers are freed.
+	// copiedChunk and reusedOut are the maximum buffer sizes kept for later groups; larger buffers are freed.
 	copiedChunk = 256 << 10
 	reusedOut   = 1 << 13
 )
@@ -128,8 +129,8 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	return nil
 }
 
-// copyArgs sets the arguments of an occurrence to a copy that is valid while its group is. If there are too many already, it sets
-// the record for ReadArgs instead.
+// copyArgs sets the arguments of an occurrence to a copy that is valid while its group is. If too much is already copied, it
+// stores the record for ReadArgs instead.
 func (o *occurrences) copyArgs(out *Head, args Args, r *record) {
 	if o.copiedBytes > maxCopied {
 		out.late = r
@@ -144,8 +145,8 @@ func (o *occurrences) copyArgs(out *Head, args Args, r *record) {
 	out.Args = o.copied[n:len(o.copied):len(o.copied)]
 }
 
-// ReadArgs reads requested arguments that are missing because the arguments at one time are too long for memory. They are valid
-// until the next call. Errors come from temporary files.
+// ReadArgs reads requested arguments that are missing because the arguments at one timestamp do not fit into memory. They are
+// valid until the next call. Errors come from temporary files.
 func (t *Timeline) ReadArgs(o *Head) error {
 	switch {
 	case o.late == nil:
@@ -161,7 +162,7 @@ func (t *Timeline) ReadArgs(o *Head) error {
 	return err
 }
 
-// AsyncID returns the input's id of an asynchronous track; "" for other tracks.
+// AsyncID returns an asynchronous track's id in the input; "" for other tracks.
 func (t *Timeline) AsyncID(id TrackID) string {
 	if key := t.asyncKey(id); key != nil {
 		return t.table.idText(key)
@@ -169,7 +170,7 @@ func (t *Timeline) AsyncID(id TrackID) string {
 	return ""
 }
 
-// AsyncScope returns the scope of an asynchronous track's id; "" if it has none, and for other tracks.
+// AsyncScope returns the scope of an asynchronous track's id; "" if it has none or the track is not asynchronous.
 func (t *Timeline) AsyncScope(id TrackID) string {
 	if key := t.asyncKey(id); key != nil {
 		return t.table.textOf(key.scope)
@@ -187,13 +188,13 @@ func (t *Timeline) asyncKey(id TrackID) *asyncKey {
 	return nil
 }
 
-// ArgSelection is a set of argument names, for passes that need few of the arguments of many events.
+// ArgSelection is a set of argument names, for passes that need only a few arguments of many events.
 type ArgSelection struct {
 	t      *Timeline
 	wanted []bool // by KeyID
 }
 
-// SelectArgs returns the selection of the names for which wanted returns true.
+// SelectArgs returns a selection of the names for which wanted returns true.
 func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
 	s := &ArgSelection{t: t, wanted: make([]bool, t.keys.len()+1)}
 	for id := range s.wanted {
@@ -207,11 +208,11 @@ func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
 	return s.t.annotations(args, schema.TrackEvent_DebugAnnotations, s.wanted)
 }
 
-// maxPathArgs limits the depth of dictionaries and arrays for Paths.
+// maxPathArgs limits the depth of the dictionaries and arrays that Paths visits.
 const maxPathArgs = 4
 
-// Paths calls fn for each value in arguments with its path, until fn returns false. A member of a dictionary adds a dot and its name
-// to the path, and an array adds [].
+// Paths calls fn for each value in args with its path, until fn returns false. A dictionary member adds a dot and its name to the
+// path, and an array adds [].
 func (s *ArgSelection) Paths(args Args, fn func(path string, arg *Arg) bool) {
 	for arg := range s.List(args) {
 		if !s.paths("", &arg, 0, fn) {
@@ -240,5 +241,5 @@ func (s *ArgSelection) paths(path string, arg *Arg, depth int, fn func(path stri
 	return true
 }
 
-// Members is Timeline.Members with List's selection for an ArgDict.
+// Members is Timeline.Members with List's selection applied to an ArgDict.
 func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.t.members(a, s.wanted) }

@@ -30,8 +30,8 @@ func occurrencesOf(t *testing.T, tl *Timeline, args bool) (lines []string) {
 	return lines
 }
 
-// Occurrences returns slices with their ends in the input, instants, end events, and the thread of events shown elsewhere, in memory and
-// from disk.
+// Occurrences returns slices with their ends in the input, instants, end events, and the thread of events shown elsewhere, both
+// in memory and from disk.
 func TestOccurrences(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
 		b := testBuilder(t, memory)
@@ -73,7 +73,7 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-// A selection returns the arguments with wanted names, also inside dictionaries.
+// A selection returns the arguments with wanted names, including those inside dictionaries.
 func TestSelectArgs(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	e := b.Args()
@@ -108,7 +108,7 @@ func TestSelectArgs(t *testing.T) {
 	}
 }
 
-// listNotes and listOverlay are notes and overlays in memory.
+// listNotes and listOverlay hold notes and overlays in memory.
 type listNotes []Note
 
 func (l listNotes) From(ordinal uint64) (func(*Note) (bool, error), error) {
@@ -141,8 +141,8 @@ func (c *listCursor[T]) Next(v *T) (bool, error) {
 	return true, nil
 }
 
-// Walk returns notes with their slices, and merges the events of an overlay in time order, also if the timeline is walked in segments: each
-// event once, wherever the segments meet.
+// Walk returns notes with their slices, and merges the events of an overlay in time order. If the timeline is walked in segments,
+// each event is still returned exactly once, wherever the segments meet.
 func TestNotesAndOverlay(t *testing.T) {
 	const n = 3 * segmentLen
 	b := testBuilder(t, 1<<30)
@@ -207,7 +207,7 @@ func TestNotesAndOverlay(t *testing.T) {
 	}
 }
 
-// Hidden tracks are omitted, with the ends of what is open on them at the start of a segment.
+// Hidden tracks are omitted, along with the ends of slices that are open on them at the start of a segment.
 func TestHideTracks(t *testing.T) {
 	const n = 2 * segmentLen
 	b := testBuilder(t, 1<<30)

@@ -5,11 +5,11 @@ import (
 	"sort"
 )
 
-// OpenSlices are the slices open at some time of a pass, outermost first, each with its end and a value of the pass. Slices nest,
-// so none ends after the one around it, and ended ones are innermost. The zero value is empty.
+// OpenSlices holds the slices that are open at some time during a pass, outermost first, each with its end and a value for the
+// pass. Slices nest, so no slice ends after the one around it, and slices that have ended are innermost. The zero value is empty.
 //
-// Nest uses OpenSlices for each lane of a track, attribution and sampled calls for each thread, WalkNested for each lane of a
-// walk. docs/architecture.md explains the similar structures.
+// Nest uses an OpenSlices for each lane of a track, attribution and sampled calls for each thread, and WalkNested for each lane
+// during a walk. docs/architecture.md explains the similar structures.
 type OpenSlices[T any] struct {
 	slices []openSlice[T]
 }
@@ -36,8 +36,8 @@ func (o *OpenSlices[T]) Innermost() *T {
 	return nil
 }
 
-// Push opens a slice inside all others and returns its value for the caller to set. The value is left from the last slice at
-// this depth, so that its memory can be reused.
+// Push opens a slice inside all others and returns its value for the caller to set. The value still has the contents from the
+// last slice at this depth, so that its memory can be reused.
 func (o *OpenSlices[T]) Push(end Nanos) *T {
 	n := len(o.slices)
 	if n < cap(o.slices) {
@@ -53,7 +53,7 @@ func (o *OpenSlices[T]) Push(end Nanos) *T {
 // Pop removes the innermost slice.
 func (o *OpenSlices[T]) Pop() { o.slices = o.slices[:len(o.slices)-1] }
 
-// Ended returns the value of the innermost slice if it ends at or before a time, otherwise nil.
+// Ended returns the value of the innermost slice if it ends at or before the given time, and otherwise nil.
 func (o *OpenSlices[T]) Ended(now Nanos) *T {
 	if n := len(o.slices); n > 0 && o.slices[n-1].end <= now {
 		return &o.slices[n-1].value
@@ -61,7 +61,7 @@ func (o *OpenSlices[T]) Ended(now Nanos) *T {
 	return nil
 }
 
-// Close removes the slices that end at or before a time. A slice that begins then is not inside them.
+// Close removes the slices that end at or before the given time. A slice that begins at that time is not inside them.
 func (o *OpenSlices[T]) Close(now Nanos) {
 	n := len(o.slices)
 	for n > 0 && o.slices[n-1].end <= now {
@@ -70,19 +70,19 @@ func (o *OpenSlices[T]) Close(now Nanos) {
 	o.slices = o.slices[:n]
 }
 
-// Find returns the index of the innermost slice that ends after a time; -1 if there is none.
+// Find returns the index of the innermost slice that ends after ts; -1 if there is none.
 func (o *OpenSlices[T]) Find(ts Nanos) int {
 	return sort.Search(len(o.slices), func(i int) bool { return o.slices[i].end <= ts }) - 1
 }
 
 // WalkNested is Walk with the open slices on the track and lane of each event, to which fn can attach values. A slice that begins
-// or ends is the innermost of them.
+// or ends is the innermost open slice.
 func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) error {
 	return t.Walk(ctx, Nested(t, fn))
 }
 
 // Nested returns a function for Walk that calls fn with the open slices, like WalkNested. Several passes with values of their own
-// can share one walk by passing it all items in order.
+// can share one walk by passing all items, in order, to the function that each of them obtained.
 func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) func(*Item) error {
 	tracks := make([]OpenSlices[T], t.TrackCount())
 	lanes := map[TrackLane]*OpenSlices[T]{} // lanes other than 0
@@ -114,7 +114,7 @@ func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) fu
 	}
 }
 
-// TrackLane is where slices nest: a lane of a track; lane 0 is the track itself.
+// TrackLane is a lane of a track, on which slices nest; lane 0 is the track itself.
 type TrackLane struct {
 	Track TrackID
 	Lane  uint32

@@ -7,24 +7,24 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// timeOrder sorts things by time. They are numbered from 0 in the order of addition, which simultaneous ones keep. Things added
+// timeOrder sorts items by time. Items are numbered from 0 in the order of addition, which simultaneous items keep. Items added
 // in time order need no sorting.
 type timeOrder struct {
-	last  Nanos // of the last thing added
+	last  Nanos // of the last item added
 	jumps bool  // times decreased at least once
 	times collections.RadixOrder
 }
 
-// bytesPerPlace is the memory for a thing's position in the order, to which sorting adds collections.RadixKeySize.
+// bytesPerPlace is the memory for an item's position in the order; sorting needs another collections.RadixKeySize.
 const bytesPerPlace = 4
 
-// add adds thing number i, the next one.
+// add adds item i, the next one.
 func (o *timeOrder) add(i int, ts Nanos) {
 	o.jumps = o.jumps || ts < o.last && i > 0
 	o.last = ts
 }
 
-// size returns the most memory that a thing's order takes, in bytes.
+// size returns the maximum memory per item, in bytes.
 func (o *timeOrder) size() int64 {
 	if o.jumps {
 		return bytesPerPlace + collections.RadixKeySize
@@ -32,10 +32,10 @@ func (o *timeOrder) size() int64 {
 	return bytesPerPlace
 }
 
-// reset removes all things and keeps the memory.
+// reset removes all items but keeps the memory.
 func (o *timeOrder) reset() { o.jumps = false }
 
-// appendTo appends the numbers of all n things in time order. at returns their times.
+// appendTo appends the numbers of all n items in time order. at returns their times.
 func (o *timeOrder) appendTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
 	order = slices.Grow(order, n)
 	if !o.jumps {
@@ -56,7 +56,7 @@ func (o *timeOrder) appendTo(order []uint32, n int, at func(i uint32) Nanos) []u
 		}
 		order = append(order, uint32(place))
 	}
-	if !sorted { // beyond the range of the radix sort: at least an hour and a million things
+	if !sorted { // beyond the range of the radix sort: at least an hour and a million items
 		slices.SortStableFunc(order[len(order)-n:], func(i, j uint32) int { return cmp.Compare(at(i), at(j)) })
 	}
 	return order

@@ -17,26 +17,26 @@ type Note struct {
 
 func (n Note) ordinal() uint64 { return n.Ordinal }
 
-// AttachNotes sets the timeline's notes, which are closed with it: Walk returns them as Item.Notes. It requires Nest.
+// AttachNotes sets the timeline's notes. Walk returns them as Item.Notes, and closing the timeline closes them. It requires Nest.
 func (t *Timeline) AttachNotes(n Attached[Note]) { t.notes = n }
 
-// HideArg makes Walk omit an argument of slices and instants, such as the note of an earlier pass. find returns its index in the
-// ArgList, -1 if there is none; it may be called by several goroutines at once.
+// HideArg makes Walk omit an argument of slices and instants, such as a note from an earlier pass. find returns the index of the
+// argument in the ArgList, or -1 if it is absent; several goroutines may call find at once.
 func (t *Timeline) HideArg(find func(Args) int) { t.hiddenArg = find }
 
-// Overlay is a set of events that a pass adds on its own tracks, see AttachOverlay.
+// Overlay is a set of events that a pass adds on tracks of its own, see AttachOverlay.
 type Overlay interface {
-	// After returns a reader of the events later than ts, which stores the next one in an empty Item and returns false at the
-	// end. Events are in time order, and ends of slices come first at one time: an ItemBegin with its Dur, an ItemEnd or an
-	// ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several readers can be used at once.
+	// After returns a reader for the events later than ts. The reader stores the next event in an empty Item, or returns false at
+	// the end. Events are in time order, and ends of slices come first at each time. An event is an ItemBegin with its Dur, an
+	// ItemEnd or an ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several readers can be used at once.
 	After(ts Nanos) (next func(*Item) (bool, error), err error)
-	// Close frees memory and files.
+	// Close frees memory and removes files.
 	Close() error
 }
 
 // AttachOverlay adds an overlay, which Walk merges with the other events, and adds its numbers of slices and instants to the
-// totals. The overlay is closed with the timeline. It requires Nest. Events of an earlier overlay precede simultaneous ones of
-// a later overlay, except that ends come first.
+// totals. The overlay is closed with the timeline. It requires Nest. Events of an earlier overlay precede simultaneous events of
+// a later one, except that ends come first.
 func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	if t.overlay != nil {
 		o = &joinedOverlay{t.overlay, o}
@@ -76,13 +76,13 @@ func (j *joinedOverlay) After(ts Nanos) (func(*Item) (bool, error), error) {
 // Close implements Overlay.
 func (j *joinedOverlay) Close() error { return errors.Join(j.first.Close(), j.second.Close()) }
 
-// InternCategory returns the id of a category list for an overlay; 0 if the table is full.
+// InternCategory returns the id of a category list for use in an overlay; 0 if the table is full.
 func (t *Timeline) InternCategory(list []byte) CategoryID {
 	id, _ := t.categories.intern(list)
 	return CategoryID(id)
 }
 
-// AddTrack adds a track for an overlay below the root, a process or a thread.
+// AddTrack adds a track for an overlay, below the root, a process or a thread.
 func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
 	t.table.specs = append(t.table.specs, spec)
 	id := t.table.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.table.specs) - 1)})
@@ -90,7 +90,7 @@ func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
 	return id
 }
 
-// CountOn counts the slices and instants on some tracks. It requires Nest.
+// CountOn counts the slices and instants on the given tracks. It requires Nest.
 func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 	on := make([]bool, len(t.table.tracks))
 	for _, id := range ids {
@@ -111,7 +111,7 @@ func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 	return slices, instants, err
 }
 
-// HideTracks hides weft's own tracks, and subtracts their slices and instants from the totals.
+// HideTracks hides tracks that weft added, and subtracts their slices and instants from the totals.
 func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
 	t.ids, t.hides = nil, t.hides || len(ids) > 0
 	for _, id := range ids {
@@ -129,7 +129,7 @@ func (t *Timeline) DropAttributes(drop func(key string) bool) {
 	t.attributes = slices.DeleteFunc(t.attributes, func(a Attribute) bool { return drop(a.Key) })
 }
 
-// InternName returns the id of a name for an overlay; 0 if the table is full.
+// InternName returns the id of a name for use in an overlay; 0 if the table is full.
 func (t *Timeline) InternName(name string) NameID {
 	id, _ := t.names.intern([]byte(name))
 	return NameID(id)
@@ -147,7 +147,7 @@ func (w *walker) addNote(ordinal uint64) {
 	}
 }
 
-// removeArg returns arguments without the one at index i.
+// removeArg returns args without the argument at index i.
 func (w *walker) removeArg(args Args, i int) Args {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations {
@@ -163,7 +163,7 @@ func (w *walker) removeArg(args Args, i int) Args {
 	return args
 }
 
-// overlayUpTo writes the events of the overlay up to a time, each after the ends that precede it.
+// overlayUpTo writes the overlay's events up to the given time, each after the ends that precede it.
 func (w *walker) overlayUpTo(ts Nanos) error {
 	for {
 		e, err := w.overlay.peek()
@@ -185,7 +185,7 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 	}
 }
 
-// Renamed returns the only argument in a under another name.
+// Renamed returns the only argument in a with another name.
 func (a Args) Renamed(name string) Args {
 	r := wire.NewReader(a)
 	if !r.Next() {
@@ -207,7 +207,7 @@ func (t *Timeline) ValueCount() int { return t.values.len() }
 // Value returns an interned argument value.
 func (t *Timeline) Value(id uint32) []byte { return t.values.get(id) }
 
-// NewInlineArgs returns an encoder for arguments that belong to no timeline: names and texts are written inline.
+// NewInlineArgs returns an encoder for arguments that belong to no timeline: it writes names and texts inline.
 func NewInlineArgs() *ArgsEncoder {
 	e := &ArgsEncoder{keys: &stringTable{ends: []uint32{0}, slots: make([]slot, 1), full: true}}
 	e.Reset()

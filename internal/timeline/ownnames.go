@@ -2,28 +2,28 @@ package timeline
 
 import "bytes"
 
-// Names of the arguments in which weft stores facts about an event beyond the input's arguments. Passes trust them, so the
-// input cannot use these names: see ArgsEncoder.Key.
+// Names of the arguments in which weft stores facts about an event in addition to the input's arguments. Passes trust them, so
+// the input cannot use these names: see ArgsEncoder.Key.
 const (
 	OwnArgs  = "weft"       // a dictionary
-	OwnProbe = "weft.probe" // the probe of a slice or instant: provider, colon and name
+	OwnProbe = "weft.probe" // the probe for a slice or instant: provider, colon and name
 	OwnFlags = "weft.flags" // an array of unusual facts about the firing of a probe
 )
 
 // FailedMark precedes the names of failed spans, so that they stand out and tables by name count them separately.
 const FailedMark = "✗ "
 
-// AppendedAttribute is an attribute in the first packet of a sequence that weft appended to a trace: the id of the sequence.
+// AppendedAttribute is an attribute in the first packet of a sequence that weft appended to a trace: the id of that sequence.
 const AppendedAttribute = "weft.attribution.sequence"
 
-// IsOwnName reports whether the name of an argument or attribute is reserved for weft: OwnArgs, and names that start with it and a
-// dot, which Perfetto would show as members of the dictionary OwnArgs.
+// IsOwnName reports whether the name of an argument or attribute is reserved for weft: OwnArgs, or OwnArgs followed by a dot and
+// more text, which Perfetto would show as a member of the dictionary OwnArgs.
 func IsOwnName[T string | []byte](name T) bool {
 	return len(name) >= len(OwnArgs) && string(name[:len(OwnArgs)]) == OwnArgs && (len(name) == len(OwnArgs) || name[len(OwnArgs)] == '.')
 }
 
-// inputName returns the name for an argument or attribute of the input. A reserved name gets a leading underscore, even if it has
-// some already, so that different names stay different.
+// inputName returns the name to use for an argument or attribute from the input. A reserved name gets a leading underscore, even
+// if it already has some, so that different names stay different.
 func inputName(name []byte) []byte {
 	if len(name) < len(OwnArgs) || name[0] != OwnArgs[0] && name[0] != '_' || !IsOwnName(bytes.TrimLeft(name, "_")) {
 		return name
@@ -31,8 +31,8 @@ func inputName(name []byte) []byte {
 	return append([]byte("_"), name...)
 }
 
-// OwnKey names the next value like Key, without changing reserved names. At the top level it is only for what weft adds, or what a
-// file written by weft has.
+// OwnKey sets the name of the next value like Key, without changing reserved names. At the top level, it is only for weft's own
+// additions, including those read from a file that weft wrote.
 func (e *ArgsEncoder) OwnKey(name []byte) {
 	e.underscores = asInInput
 	if len(name) == 0 {

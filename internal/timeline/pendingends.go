@@ -2,24 +2,24 @@ package timeline
 
 import "github.com/weft-trace/weft/internal/collections"
 
-// pendingEnd is the end of an open slice, to be written by a walk.
+// pendingEnd is the end of an open slice that a walk has yet to write.
 type pendingEnd struct {
 	ordinal    uint64
 	threadTime CPUTime // at the end
-	used       CPUTime // like dur, if whole
+	used       CPUTime // CPU time used by the slice, if whole is set
 	dur        Nanos
 	track      TrackID
 	lane       uint32
 	event      uint32
 	offset     int64
-	paired     bool // an End record has the rest of the data
+	paired     bool // an End record has the remaining data
 	closed     bool // ends where the next task begins
 	idle       bool
 	whole      bool // see Head.Whole
 }
 
-// set sets the end of the slice that starts at a record. It sets fields one by one, because the compiler builds a literal elsewhere
-// and copies it.
+// set sets the end of the slice that starts at a record. It sets the fields one by one, because the compiler builds a literal
+// elsewhere and then copies it.
 func (e *pendingEnd) set(r *record, ordinal uint64) {
 	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
 	e.event, e.offset, e.paired, e.idle = r.event, r.offset, r.Kind() == Begin, r.flags&flagIdle != 0
@@ -36,8 +36,8 @@ func (e *pendingEnd) set(r *record, ordinal uint64) {
 	}
 }
 
-// pendingEnds are the ends of slices on all tracks whose start a walk has written, the next one first, see comesFirst. Most slices,
-// such as the calls of a thread, start inside all open ones and end before them, and are stored as if they nested.
+// pendingEnds holds the ends of all slices, on any track, whose start a walk has written, next one first, see comesFirst. Most
+// slices, such as the calls of a thread, start inside all open ones and end before them, and are stored as if they nested.
 type pendingEnds struct {
 	nested OpenSlices[pendingEnd] // each ends before the ones below it
 	others collections.Heap[openSlice[pendingEnd]]
@@ -46,7 +46,7 @@ type pendingEnds struct {
 
 func newPendingEnds() pendingEnds { return pendingEnds{others: collections.NewHeap(comesFirst)} }
 
-// push adds the slice that starts at a record.
+// push adds the end of the slice that starts at a record.
 func (p *pendingEnds) push(r *record, ordinal uint64) {
 	end, n := r.ts+r.dur, p.nested.Len()-1
 	if n < 0 || end < p.nested.End(n) || end == p.nested.End(n) && ordinal > p.nested.At(n).ordinal {
@@ -58,7 +58,8 @@ func (p *pendingEnds) push(r *record, ordinal uint64) {
 	p.others.Push(o)
 }
 
-// pop removes and returns the slice that ends next, if it ends at or before ts; otherwise nil. It is valid until the next call.
+// pop removes and returns the slice that ends next if it ends at or before ts, and otherwise returns nil. The result is valid
+// until the next call.
 func (p *pendingEnds) pop(ts Nanos) *openSlice[pendingEnd] {
 	n := p.nested.Len() - 1
 	if p.others.Len() > 0 && (n < 0 || comesFirst(p.others.Top(), &p.nested.slices[n])) {
@@ -75,7 +76,7 @@ func (p *pendingEnds) pop(ts Nanos) *openSlice[pendingEnd] {
 	return &p.nested.slices[:n+1][n]
 }
 
-// comesFirst orders open slices by their end; of those that end together, the one that began last, which is the innermost on its
+// comesFirst orders open slices by end. Among slices that end together, the one that began last, which is the innermost on its
 // track, comes first.
 func comesFirst(a, b *openSlice[pendingEnd]) bool {
 	return a.end < b.end || a.end == b.end && a.value.ordinal > b.value.ordinal

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Ends are ordered by time, and simultaneous ones by the slice that began last, whether slices nest, overlap or come from the previous
-// segment.
+// Ends are ordered by time and, if simultaneous, with the slice that began last first, whether slices nest, overlap or come from
+// the previous segment.
 func TestPendingEnds(t *testing.T) {
 	type end = openSlice[pendingEnd]
 	r := rand.New(rand.NewPCG(11, 12))

@@ -2,21 +2,23 @@ package timeline
 
 import "math"
 
-// Place is where viewers show a track below a process or thread: in a group with others of its kind, so that a process with many
-// tracks is not one long list. It affects neither the contents nor the parent of the track.
+// Place is where viewers show a track below a process or thread: in a group with other tracks of its kind, so that the tracks of
+// a large process do not form one long list. It affects neither the contents nor the parent of the track.
 type Place struct {
 	Group  string // "": directly below its process or thread
 	Within string // subgroup; "": none
-	Rank   uint8  // lower ranks come first, equal ranks are ordered by name
+	Rank   uint8  // lower ranks come first; equal ranks are ordered by name
 }
 
-// PlaceRankShift is the position of a place's rank in the rank that a file gives to a grouped track; the order by name is below it.
+// PlaceRankShift is the bit position of a place's rank in the rank that a file gives to a grouped track; the bits below it hold
+// the order by name.
 const PlaceRankShift = 16
 
-// OtherGroup is the group of tracks outside the other groups of their process, if it has any.
+// OtherGroup is the group for tracks outside the other groups of their process, if it has any groups.
 const OtherGroup = "Other"
 
-// places are the distinct places of a trace's tracks. Tracks with places beyond the limit are directly below their processes.
+// places holds the distinct places of a trace's tracks. Tracks with places beyond the limit appear directly below their
+// processes.
 type places struct {
 	list []Place
 	ids  map[Place]uint16

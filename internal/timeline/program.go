@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// numberAfter matches the number after the name in the title of a process: "Renderer 12", "node [pid 12 of web]", "node (pid 12)".
+// numberAfter matches the number after the name in a process title: "Renderer 12", "node [pid 12 of web]", "node (pid 12)".
 var numberAfter = regexp.MustCompile(` (?:[0-9]+|\[pid [^\]]*\]|\(pid [^)]*\))$`)
 
-// Program shortens a process name that is a command line: to the program without its folder and, for a browser's process, its role:
-// "/usr/lib/chromium/chromium --type=renderer --lang=en …" is "chromium --type=renderer". Other programs keep their options. A
-// number after the name is kept; other names are unchanged.
+// Program shortens a process name that is a command line. It keeps the program without its folder and, for a browser's process,
+// its role: "/usr/lib/chromium/chromium --type=renderer --lang=en …" becomes "chromium --type=renderer". Other programs keep
+// their options. It keeps a number after the name and leaves other names unchanged.
 func Program(name string) string {
 	options := strings.Index(name, " -")
 	path := strings.TrimLeft(name, `"'`)
@@ -18,7 +18,7 @@ func Program(name string) string {
 	if options < 0 || !isPath && !strings.Contains(name, " --type=") {
 		return name
 	}
-	words := strings.Split(name[:options], " /") // "/usr/bin/python3 /srv/train.py": either may contain blanks
+	words := strings.Split(name[:options], " /") // "/usr/bin/python3 /srv/train.py": either can contain blanks
 	for i, word := range words {
 		words[i] = strings.Trim(word[strings.LastIndexAny(word, `/\`)+1:], `"'`)
 	}

@@ -16,7 +16,7 @@ func TestProgram(t *testing.T) {
 		`"C:\Program Files\Google\Chrome\Application\chrome.exe" --type=renderer --lang=de`:              "chrome.exe --type=renderer",
 		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome Helper (Renderer) --type=renderer": "Google Chrome Helper (Renderer) --type=renderer",
 		"/usr/bin/python3 /srv/train.py --epochs 3":                                                      "python3 train.py --epochs 3",
-		// Anything but a command line with a path is unchanged.
+		// Everything except a command line with a path is unchanged.
 		"Renderer 19760":                 "Renderer 19760",
 		"node --inspect server.js":       "node --inspect server.js",
 		"Isolated Web Content - /a/b":    "Isolated Web Content - /a/b",

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// record is one event as the passes process it. Everything of variable size is in its payload. The meaning of a, b and lane depends on
-// the kind; only the accessors below, which are named after it, use these fields.
+// record is one event in the form that passes process. All variable-size data is in its payload. The meaning of a, b and lane
+// depends on the kind; only the accessors below, which are named after that meaning, use these fields.
 type record struct {
 	ts       Nanos
-	dur      Nanos // slices: NoTime until the end is known; a matched End: the length of its slice
+	dur      Nanos // for slices: NoTime until the end is known; for a matched End: the length of its slice
 	offset   int64 // in the input, for messages
 	a, b     int64
 	payload  uint64 // position of the payload, or the id of a template
@@ -34,15 +34,15 @@ const (
 	flagCallstack                                               // … a call stack
 	flagMatched                                                 // Begin: its End or the next task was found. End: its Begin was found
 	flagOutermost                                               // slice on an async track that no other slice encloses
-	flagTemplate                                                // Slice: a template has its name, category and arguments
+	flagTemplate                                                // Slice: a template provides its name, category and arguments
 	flagInOrder                                                 // Slice: Event.InOrder
 	flagTask                                                    // Event.Task
 	flagLoopTask                                                // Slice, Begin: Event.LoopTask
 	flagIdle                                                    // Event.Idle
 	flagDerived                                                 // added by Extend
-	flagClosed                                                  // Begin without End that ends with its parent, or where the next task begins
+	flagClosed                                                  // Begin without an End that ends with its parent, or where the next task begins
 	flagDidNotEnd                                               // Begin: Event.DidNotEnd
-	flagKeepEnd                                                 // End: becomes an instant without a Begin
+	flagKeepEnd                                                 // End: becomes an instant if it has no Begin
 	flagFloat                                                   // Counter, Sample: the value is a double
 	flagSampling                                                // the payload has a Sampling
 	flagSkip                                                    // Sampling.Skip
@@ -51,7 +51,7 @@ const (
 	flowSpaceBits               = 3       // FlowSpace
 	flowRoleBits                = 3       // FlowRole
 	flowBindingBits             = 3       // FlowBinding
-	flagTextID      recordFlags = 1 << 31 // FlowStep: the id is a hash of a text
+	flagTextID      recordFlags = 1 << 31 // FlowStep: the id is a hash of text
 )
 
 // flagsOf returns the flags for a record kind.
@@ -62,12 +62,12 @@ func (r *record) Kind() Kind { return Kind(r.flags & kindMask) }
 
 func (r *record) setKind(k Kind) { r.flags = r.flags&^kindMask | recordFlags(k) }
 
-// setThreadTimes sets the thread's CPU time at a Slice, Begin, End or Instant, and the CPU time used by a Slice.
+// setThreadTimes sets the CPU time of the thread at a Slice, Begin, End or Instant, and the CPU time that a Slice used.
 func (r *record) setThreadTimes(at, used CPUTime) {
 	r.a, r.b = int64(at.sinceNoTime), int64(used.sinceNoTime)
 }
 
-// threadTimes returns the values of setThreadTimes.
+// threadTimes returns the values from setThreadTimes.
 func (r *record) threadTimes() (at, used CPUTime) {
 	if r.hasTemplate() {
 		return CPUTime{}, CPUTime{}
@@ -75,7 +75,7 @@ func (r *record) threadTimes() (at, used CPUTime) {
 	return CPUTime{Nanos(r.a)}, CPUTime{Nanos(r.b)}
 }
 
-// setTemplate makes the record a Slice of a template, with its two numbers.
+// setTemplate makes the record a Slice with a template and the two numbers for it.
 func (r *record) setTemplate(id TemplateID, numbers [2]int64) {
 	r.flags |= flagTemplate
 	r.payload, r.a, r.b = uint64(id), numbers[0], numbers[1]
@@ -83,12 +83,12 @@ func (r *record) setTemplate(id TemplateID, numbers [2]int64) {
 
 func (r *record) hasTemplate() bool { return r.flags&flagTemplate != 0 }
 
-// template returns the values of setTemplate.
+// template returns the values from setTemplate.
 func (r *record) template() (id TemplateID, numbers [2]int64) {
 	return TemplateID(r.payload), [2]int64{r.a, r.b}
 }
 
-// setBegin sets the event that began the slice of an End.
+// setBegin sets the index of the event that began the slice of an End.
 func (r *record) setBegin(event uint32) { r.b = int64(event) }
 
 // BeginEvent returns the index of the event that began the slice of an End.
@@ -105,7 +105,8 @@ func (r *record) setValue(v Number, on CPU) {
 func (r *record) value() Number  { return Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0} }
 func (r *record) sampledOn() CPU { return CPU{r.b} }
 
-// setSampledStack sets the call stack of a Sample. It uses the lane, which samples do not have, so that most need no payload.
+// setSampledStack sets the call stack of a Sample. It uses the lane, which samples do not need, so that most samples need no
+// payload.
 func (r *record) setSampledStack(id CallstackID) { r.lane = uint32(id) }
 func (r *record) sampledStack() CallstackID      { return CallstackID(r.lane) }
 
@@ -122,7 +123,7 @@ func (r *record) setFlow(f *FlowEvent, id uint64) {
 	}
 }
 
-// Space returns the space of a FlowStep, 0 for any other record.
+// Space returns the space of a FlowStep; 0 for any other record.
 func (r *record) Space() FlowSpace { return FlowSpace(r.flags >> flowShift & (1<<flowSpaceBits - 1)) }
 
 // Role returns the role of a FlowStep.
@@ -135,20 +136,20 @@ func (r *record) Binding() FlowBinding {
 	return FlowBinding(r.flags >> (flowShift + flowSpaceBits + flowRoleBits) & (1<<flowBindingBits - 1))
 }
 
-// FlowID returns the id of a FlowStep; text reports whether it is a hash of a text.
+// FlowID returns the id of a FlowStep; text reports whether the id is a hash of text.
 func (r *record) FlowID() (id uint64, text bool) { return uint64(r.a), r.flags&flagTextID != 0 }
 
-// FlowName returns the name and category of a FlowStep as numbers for comparisons.
+// FlowName returns the name and category of a FlowStep as numbers that can be compared.
 func (r *record) FlowName() (name, category uint32) { return uint32(r.name), uint32(r.category) }
 
-// setFallbackTrack and setFallbackLane set where a FlowStep of FlowV1 is shown if it binds to nothing.
+// setFallbackTrack and setFallbackLane set where to show a FlowStep of FlowV1 if it binds to nothing.
 func (r *record) setFallbackTrack(track TrackID) { r.lane = uint32(track) }
 func (r *record) setFallbackLane(lane uint32)    { r.b = int64(lane) }
 
-// Fallback returns where a FlowStep is shown if it binds to nothing.
+// Fallback returns where to show a FlowStep if it binds to nothing.
 func (r *record) Fallback() (track TrackID, lane uint32) { return TrackID(r.lane), uint32(r.b) }
 
-// After is FlowEvent.After.
+// After returns FlowEvent.After.
 func (r *record) After() Nanos {
 	if r.Space() != FlowNative {
 		return 0
@@ -156,10 +157,10 @@ func (r *record) After() Nanos {
 	return Nanos(r.b)
 }
 
-// flagPayload are the flags of data in a payload.
+// flagPayload combines the flags for data in a payload.
 const flagPayload = flagArgs | flagInlineName | flagInlineCategory | flagCallstack | flagSampling
 
-// inlineBit marks names and categories that are hashes of texts that are not interned.
+// inlineBit marks names and categories that are hashes of uninterned text.
 const inlineBit = 1 << 31
 
 // starts reports whether the record starts a slice or an instant.
@@ -170,7 +171,7 @@ func (r *record) sharesLane(other *record) bool {
 	return r.lane == other.lane && r.track == other.track && r.starts()
 }
 
-// end is the end of the record's slice; ok is false if it never ends.
+// end returns the end of the record's slice; ok is false if it never ends.
 func (r *record) end() (end Nanos, ok bool) {
 	if r.Kind() == Instant {
 		return r.ts, true
@@ -192,18 +193,18 @@ func (r *record) didNotEnd() bool {
 	return r.flags&flagClosed != 0 || r.Kind() == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime
 }
 
-// recordSize is the size of a record in memory.
+// recordSize is the in-memory size of a record.
 const recordSize = int64(unsafe.Sizeof(record{}))
 
-// payload is a record's data of variable size, decoded.
+// payload is a record's decoded variable-size data.
 type payload struct {
 	name, category []byte
 	callstack      CallstackID
-	sampling       Sampling // without Skip
+	sampling       Sampling // Skip is in the record's flags
 	args           Args
 }
 
-// appendPayload encodes the parts of a payload that the flags indicate.
+// appendPayload encodes the parts of a payload that flags indicates.
 func appendPayload(b []byte, flags recordFlags, p *payload) []byte {
 	if flags&flagInlineName != 0 {
 		b = binary.AppendUvarint(b, uint64(len(p.name)))

@@ -2,7 +2,7 @@ package timeline
 
 import "testing"
 
-// Kinds, flags and the properties of a flow step use different bits of a number.
+// Kinds, flags and the properties of a flow step use different bits.
 func TestRecordFlagsAreApart(t *testing.T) {
 	const flags = flagArgs | flagInlineName | flagInlineCategory | flagCallstack | flagMatched | flagOutermost | flagTemplate | flagInOrder | flagTask |
 		flagLoopTask | flagIdle | flagDerived | flagClosed | flagDidNotEnd | flagKeepEnd | flagFloat | flagSampling | flagSkip

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Package merge marks the tracks of a trace of several inputs. This file finds the input of an event, and the slices and samples of
-// further recorders.
+// Package merge marks the tracks in a trace with several inputs. This file finds the input of an event, and the slices and
+// samples of further recorders.
 
-// InputFacts is the prefix of attribute keys for the facts of an input: the input's name and a dot follow.
+// InputFacts is the prefix of attribute keys for facts about an input. The input's name and a dot follow it.
 const InputFacts = "input."
 
-// InputOf returns the index of the input of an event, by the event's index; 0 if there is only one.
+// InputOf returns the index of an event's input, given the event's index; 0 if there is only one input.
 func (t *Timeline) InputOf(event uint32) uint32 {
 	if len(t.inputs) < 2 {
 		return 0
@@ -21,7 +21,7 @@ func (t *Timeline) InputOf(event uint32) uint32 {
 	return uint32(max(after-1, 0))
 }
 
-// FlowInput returns InputOf for the id of a flow: 0 if ids mean the same in all inputs.
+// FlowInput returns InputOf for the id of a flow, or 0 if ids have the same meaning in all inputs.
 func (t *Timeline) FlowInput(event uint32) uint32 {
 	if t.joinFlows {
 		return 0
@@ -29,8 +29,8 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 	return t.InputOf(event)
 }
 
-// Recorder is an input with slices and instants, or samples, of threads that another input recorded in more detail. They are shown
-// separately and excluded from sums over the thread, which would otherwise count its time more than once.
+// Recorder is an input with slices and instants, or samples, from threads that another input recorded in more detail. They are
+// shown separately and excluded from sums over the thread, which would otherwise count its time more than once.
 type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
@@ -38,8 +38,8 @@ type Recorder struct {
 	Samples uint64 `json:"samples,omitempty"`
 }
 
-// Recorders returns the inputs whose slices are shown separately from other inputs' slices, in the order of tracks. Samplers does
-// the same for samples.
+// Recorders returns the inputs whose slices are shown separately from other inputs' slices, in track order. Samplers does the
+// same for samples.
 func (t *Timeline) Recorders() (all []Recorder) {
 	indexes, threads := map[string]int{}, map[string]map[TrackID]bool{}
 	for id := range t.table.tracks {
@@ -54,33 +54,33 @@ func (t *Timeline) Recorders() (all []Recorder) {
 			i = len(all)
 			indexes[name], threads[name], all = i, map[TrackID]bool{}, append(all, Recorder{Input: name})
 		}
-		threads[name][row.parent] = true // counted once: Perfetto traces have a track for each lane
+		threads[name][row.parent] = true // counted once, because Perfetto traces have a track for each lane
 		all[i].Events += spec.starts
 		all[i].Threads = len(threads[name])
 	}
 	return all
 }
 
-// furtherSamples is the prefix of the names of threads with the samples of a further input; the id of the thread and the name of the
-// input follow.
+// furtherSamples is the prefix of the names of threads that hold the samples from a further input. The thread's id and the
+// input's name follow it.
 const furtherSamples = "Samples of thread "
 
-// SamplesKey returns the key of the thread for a further input's samples of a thread.
+// SamplesKey returns the key of the thread that holds a further input's samples of a thread.
 func SamplesKey(thread ThreadKey, input string) ThreadKey {
 	return ThreadKey{Text: furtherSamples + thread.String() + " (" + input + ")"}
 }
 
-// maxIDPieces limits the parentheses in such a name at which the id may end.
+// maxIDPieces limits the number of parentheses in such a name that are tried as the end of the id.
 const maxIDPieces = 16
 
-// NotCounted returns the inputs with slices or samples that reports exclude.
+// NotCounted returns the inputs whose slices or samples reports exclude.
 func (t *Timeline) NotCounted() []Recorder {
 	_, samplers := t.Samplers()
 	return append(t.Recorders(), samplers...)
 }
 
-// Samplers returns the threads whose samples reports exclude, because another input has more samples of the same thread, and the
-// inputs of these samples.
+// Samplers returns the threads whose samples reports exclude because another input has more samples of the same thread, and the
+// inputs of the excluded samples.
 func (t *Timeline) Samplers() (excluded map[TrackID]bool, all []Recorder) {
 	further := t.furtherSamples()
 	best := map[TrackID]TrackID{} // by thread
@@ -106,7 +106,7 @@ func (t *Timeline) Samplers() (excluded map[TrackID]bool, all []Recorder) {
 	}
 	for _, f := range further {
 		if best[f.thread] != f.thread && !excluded[f.thread] {
-			exclude(f.thread, "a further input") // the trace does not identify it
+			exclude(f.thread, "a further input") // the trace does not identify the input
 		}
 		if best[f.thread] != f.track {
 			exclude(f.track, f.input)
@@ -115,13 +115,13 @@ func (t *Timeline) Samplers() (excluded map[TrackID]bool, all []Recorder) {
 	return excluded, all
 }
 
-// furtherTrack is a track with samples of a thread from a further input.
+// furtherTrack is a track with a further input's samples of a thread.
 type furtherTrack struct {
 	track, thread TrackID
 	input         string
 }
 
-// furtherSamples returns the tracks with samples of further inputs, in order.
+// furtherSamples returns the tracks with samples from further inputs, in order.
 func (t *Timeline) furtherSamples() (further []furtherTrack) {
 	type known struct {
 		process TrackID
@@ -168,12 +168,12 @@ func (t *Timeline) sampleCount(thread TrackID) uint64 {
 	return t.table.threads[t.table.tracks[thread].index].samples
 }
 
-// BindsFlows reports whether flow ends bind by time to the slices of a track. Only slices of threads do.
+// BindsFlows reports whether flow ends bind by time to the slices on a track, which happens only for the slices of threads.
 func (t *Timeline) BindsFlows(id TrackID) bool {
 	return t.table.ofThread(&t.table.tracks[id])
 }
 
-// ofThread reports whether a track has the slices of a thread from one recorder.
+// ofThread reports whether a track contains the slices of a thread from one recorder.
 func (t *trackTable) ofThread(row *track) bool {
 	return row.kind == ThreadTrack || row.kind == NamedTrack && t.specs[row.index].Role == RoleInput
 }

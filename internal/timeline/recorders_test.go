@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestSamplersOfLongNames: a name like the threads with samples of another input takes linear time.
+// TestSamplersOfLongNames checks that a name resembling those for another input's samples takes linear time.
 func TestSamplersOfLongNames(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
 	process := b.Process(timeline.ProcessKey{Num: 7})
@@ -26,7 +26,7 @@ func TestSamplersOfLongNames(t *testing.T) {
 	}
 }
 
-// TestTraceparentKey: text that is not a traceparent has no key.
+// TestTraceparentKey checks that text that is not a traceparent has no key.
 func TestTraceparentKey(t *testing.T) {
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	for text, want := range map[string]string{

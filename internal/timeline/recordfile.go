@@ -16,7 +16,7 @@ type recordFile struct {
 var recordForm = extsort.FormOf[record]()
 
 const (
-	// maxRecordBuffer and minRecordBuffer limit the buffer of a reader of records.
+	// maxRecordBuffer and minRecordBuffer limit the buffer size of a record reader.
 	maxRecordBuffer = 128 << 10
 	minRecordBuffer = 4 << 10
 )
@@ -36,7 +36,8 @@ func (f *recordFile) add(r *record) error {
 	return err
 }
 
-// reader returns count records from first on, with a buffer of up to memory bytes. It requires flush. Several can be used at once.
+// reader returns count records starting at first, with a buffer of at most memory bytes. It requires flush. Several readers can
+// be used at once.
 func (f *recordFile) reader(first, count int, memory int64) extsort.Sequence[record] {
 	section := f.file.Section(int64(first)*recordSize, int64(count)*recordSize)
 	return extsort.Values[record](bufio.NewReaderSize(section, int(min(max(memory, minRecordBuffer), maxRecordBuffer))))

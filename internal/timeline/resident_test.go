@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// All memory that cannot be spilled is limited: each kind of it, growing without end, leads to an error.
+// All memory that cannot be spilled is limited: unbounded growth of any kind of it leads to an error.
 func TestResidentMemoryLimit(t *testing.T) {
 	long := []byte(strings.Repeat("n", 1000))
 	for name, add := range map[string]func(b *Builder, i int){
@@ -53,7 +53,7 @@ func TestResidentMemoryLimit(t *testing.T) {
 	}
 }
 
-// A name that replaces another one releases its memory.
+// A name that replaces another one releases that name's memory.
 func TestNamesThatAreReplaced(t *testing.T) {
 	b := NewBuilder(Options{Problems: new(problem.Log)})
 	b.table.room.Limit = 1 << 20
@@ -65,7 +65,8 @@ func TestNamesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// An array beyond the limit of arguments keeps its first values and its last one, also inside others, and what comes after it.
+// An array beyond the argument limit keeps its first values and its last one, even inside other arrays, and so do the values
+// after it.
 func TestArraysThatDoNotEnd(t *testing.T) {
 	log := new(problem.Log)
 	b := NewBuilder(Options{Problems: log})

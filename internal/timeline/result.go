@@ -21,35 +21,35 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Timeline is a trace in time order. It must be closed: data beyond the memory budget is in temporary files.
-// It is not safe for concurrent use.
+// Timeline is a trace in time order. It must be closed, because data beyond the memory budget is in temporary files. It is not
+// safe for concurrent use.
 type Timeline struct {
 	tables
 	known
 	attributes []Attribute
 	pages      []Page
 	store      store
-	sampled    *sampleTable // in addition to the records of store
+	sampled    *sampleTable // in addition to the records in store
 	flows      Attached[FlowRef]
 	notes      Attached[Note]
 	overlay    Overlay
 	totals     Totals
 	longTasks  longTasks
 	segments   []segment
-	events     ordinalSet // the records that Walk returns as events, without samples; see NumberEvents
-	ids        *eventIDs  // nil before NumberEvents
+	events     ordinalSet // the records that Walk returns as events, except samples; see NumberEvents
+	ids        *eventIDs  // nil before NumberEvents is called
 	hides      bool       // some tracks are hidden
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 
-	visited atomic.Int64 // number of records visited by all passes
+	visited atomic.Int64 // number of record visits by all passes
 
 	walking sync.Mutex // guards the problems of segments
-	walked  int        // number of segments whose problems are known
+	walked  int        // number of segments whose problems have been counted
 }
 
-// Passes returns how often a record was visited on average: the number of passes, unless records were added between them. Tests use
-// it, because times vary too much.
+// Passes returns how often a record was visited on average. This is the number of passes, unless records were added between
+// passes. Tests use it because times vary too much.
 func (t *Timeline) Passes() float64 {
 	return float64(t.visited.Load()) / float64(max(t.store.len(), 1))
 }
@@ -72,7 +72,7 @@ func (t *Timeline) section(first, count int, fn func(g *group) error) error {
 	return t.store.section(first, count, fn)
 }
 
-// HasFlows reports whether the input has flow events in a space.
+// HasFlows reports whether the input has flow events in the given space.
 func (t *Timeline) HasFlows(s FlowSpace) bool { return int(s) < len(t.spaces) && t.spaces[s] }
 
 // Close frees the memory and removes the temporary files of the timeline.
@@ -90,18 +90,18 @@ func (t *Timeline) Close() error {
 	return err
 }
 
-// TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
+// TimeUnit returns the largest unit, Microsecond or 1, that divides the times of all records.
 func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
 
-// ExtendTimeUnit includes the time of an overlay's event in TimeUnit.
+// ExtendTimeUnit makes TimeUnit take the time of an overlay event into account.
 func (t *Timeline) ExtendTimeUnit(ts Nanos) {
 	t.fractions.times = t.fractions.times || ts%Microsecond != 0
 }
 
-// ThreadTimeUnit is TimeUnit for the CPU times of threads.
+// ThreadTimeUnit is TimeUnit for thread CPU times.
 func (t *Timeline) ThreadTimeUnit() Nanos { return unit(t.fractions.threadTimes) }
 
-// ThreadTimesAreExactInDoubles reports whether all CPU times of threads are from 0 to 2^53 ns, as are their differences.
+// ThreadTimesAreExactInDoubles reports whether all thread CPU times, and their differences, are between 0 and 2^53 ns.
 func (t *Timeline) ThreadTimesAreExactInDoubles() bool { return !t.fractions.largeThreadTimes }
 
 func unit(fractions bool) Nanos {
@@ -111,13 +111,13 @@ func unit(fractions bool) Nanos {
 	return Microsecond
 }
 
-// Problems is the log for problems found by the passes.
+// Problems returns the log for problems that the passes find.
 func (t *Timeline) Problems() *problem.Log { return t.opts.Problems }
 
-// Memory is the memory budget of passes over the timeline.
+// Memory returns the memory budget for passes over the timeline.
 func (t *Timeline) Memory() int64 { return t.opts.Memory }
 
-// TempDir is the directory for temporary files of passes.
+// TempDir returns the directory for the passes' temporary files.
 func (t *Timeline) TempDir() string { return t.opts.TempDir }
 
 // Len returns the number of records and samples, including those that are not in the output.
@@ -153,7 +153,7 @@ func (t *Timeline) Key(id KeyID) []byte { return t.keys.get(uint32(id)) }
 // KeyCount returns the number of interned argument names.
 func (t *Timeline) KeyCount() int { return t.keys.len() }
 
-// InternKey returns the id of an argument name for use in arguments that a pass adds; 0 if the table is full.
+// InternKey returns the id of an argument name, for arguments that a pass adds; 0 if the table is full.
 func (t *Timeline) InternKey(name string) KeyID {
 	id, _ := t.keys.intern([]byte(name))
 	return KeyID(id)
@@ -163,34 +163,34 @@ func (t *Timeline) InternKey(name string) KeyID {
 type Track struct {
 	ID     TrackID
 	Kind   TrackKind
-	Used   bool // an event is on it or on a track below it
+	Used   bool // an event is on this track or on a track below it
 	Parent TrackID
-	Name   string // of the process, thread, counter, or the track itself
+	Name   string // of the process, thread or counter, or of the track itself
 
-	InputID  InputID  // ProcessTrack, ThreadTrack: the input's id
+	InputID  InputID  // ProcessTrack, ThreadTrack: the id in the input
 	PID      int32    // ProcessTrack: in the output; ThreadTrack: of its process
 	TID      int64    // ThreadTrack: in the output
-	Assigned bool     // PID of a process or TID of a thread is an allocated number, because Perfetto cannot represent InputID
+	Assigned bool     // the PID of the process or TID of the thread is an allocated number, because Perfetto cannot represent InputID
 	Labels   []string // ProcessTrack
-	Input    string   // ProcessTrack, of several inputs: the name of the first input with the process
+	Input    string   // ProcessTrack, with several inputs: name of the first input that has the process
 	Facts    []Fact   // ThreadTrack
 
 	RecordedPID int64 // ProcessTrack, if Renumbered: its number in the recording
-	Moved       Nanos // ProcessTrack: offset of its events from the recording; times in their arguments are as recorded
+	Moved       Nanos // ProcessTrack: how much later its events are than in the recording; times in their arguments are as recorded
 	Renumbered  bool  // ProcessTrack: InputID is not RecordedPID, because another recording has a process with that number
 
 	Rank    int32 // position among its siblings
 	HasRank bool
 
-	Counter *CounterKey // CounterTrack; the Name in it is empty
+	Counter *CounterKey // CounterTrack; its Name is empty
 	Spec    *TrackSpec  // NamedTrack
 }
 
-// TrackCount returns the number of tracks; their ids are 0, the root, to TrackCount-1.
+// TrackCount returns the number of tracks; their ids run from 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
-// BusiestTrack returns the thread of a machine with most slices and instants on its own track, if any thread has some. It requires
-// Nest.
+// BusiestTrack returns the thread on a machine that has the most slices and instants on its own track, if any thread has some. It
+// requires Nest.
 func (t *Timeline) BusiestTrack(machine uint32) (TrackID, bool) {
 	busiest, most := TrackID(0), uint64(0)
 	for id := range t.table.tracks {
@@ -205,7 +205,7 @@ func (t *Timeline) BusiestTrack(machine uint32) (TrackID, bool) {
 	return busiest, most > 0
 }
 
-// TrackUsed reports whether anything is on a track or below it: Track.Used.
+// TrackUsed reports whether an event is on a track or below it, as in Track.Used.
 func (t *Timeline) TrackUsed(id TrackID) bool { return t.table.tracks[id].used }
 
 // TrackKind returns the kind of a track.
@@ -219,10 +219,10 @@ func (t *Timeline) TrackKind(id TrackID) TrackKind {
 // TrackParent returns the parent of a track.
 func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].parent }
 
-// maxTrackDepth limits how far the parents of a track are followed.
+// maxTrackDepth limits how many ancestors of a track are visited.
 const maxTrackDepth = 100
 
-// Above returns a track's closest ancestor of a kind, or the track itself; 0 if there is none.
+// Above returns the closest ancestor of the given kind, or the track itself if it is of that kind; 0 if there is none.
 func (t *Timeline) Above(id TrackID, kind TrackKind) TrackID {
 	for range maxTrackDepth {
 		if id == 0 || t.TrackKind(id) == kind {
@@ -274,7 +274,7 @@ func (t *Timeline) ownName(id TrackID, row *track) string {
 	return t.table.ownNames[id]
 }
 
-// nameTrack names a track after its first event.
+// nameTrack names a track after r, its first event.
 func (t *Timeline) nameTrack(id TrackID, r *record) {
 	if _, ok := t.table.ownNames[id]; ok {
 		return
@@ -286,7 +286,7 @@ func (t *Timeline) nameTrack(id TrackID, r *record) {
 	t.table.ownNames[id] = t.nameText(r)
 }
 
-// nameText is the name of a record for messages and tracks.
+// nameText returns the name of a record for messages and tracks.
 func (t *Timeline) nameText(r *record) string {
 	if r.flags&flagInlineName == 0 {
 		return string(t.names.get(uint32(r.name)))
@@ -299,7 +299,7 @@ func (t *Timeline) nameText(r *record) string {
 	return strings.Clone(string(p.name))
 }
 
-// count counts a problem at a record; the detail is the record's name.
+// count counts a problem at a record; its detail is the record's name.
 func (t *Timeline) count(k problem.Kind, r *record) {
 	detail := ""
 	if t.opts.Problems.Wants(k) {
@@ -319,7 +319,7 @@ const (
 	ArgDouble
 	ArgString
 	ArgPointer
-	ArgJSON // a value as JSON text, except an array, which is an ArgArray
+	ArgJSON // a value as JSON text, except arrays, which are ArgArrays
 	ArgDict
 	ArgArray
 )
@@ -348,7 +348,7 @@ func (a *Arg) Double() float64 { return math.Float64frombits(a.bits) }
 // Text returns the value of an ArgString or ArgJSON.
 func (a *Arg) Text() []byte { return a.bytes }
 
-// AppendText appends a value as text for people and searches, except for dictionaries and arrays.
+// AppendText appends a value as readable and searchable text; it appends nothing for dictionaries and arrays.
 func (a *Arg) AppendText(b []byte) []byte {
 	switch a.Kind {
 	case ArgString, ArgJSON:
@@ -367,7 +367,7 @@ func (a *Arg) AppendText(b []byte) []byte {
 	return b
 }
 
-// WithTrue returns an ArgDict, possibly empty, with one more member, which is true.
+// WithTrue returns an ArgDict, which may be empty, with one more member, whose value is true.
 func (a Arg) WithTrue(key string) Arg {
 	b, mark := wire.BeginMessage(bytes.Clone(a.bytes), schema.DebugAnnotation_DictEntries)
 	b = wire.AppendString(b, schema.DebugAnnotation_Name, key)
@@ -381,7 +381,7 @@ func (t *Timeline) CorrelationCount() int { return t.correlated.len() }
 // Correlation returns a text that groups slices.
 func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
 
-// CorrelationOf returns the text that groups the slice with these arguments with others; nil if there is none.
+// CorrelationOf returns the text that groups the slice with these arguments with other slices; nil if there is none.
 func (t *Timeline) CorrelationOf(args Args) []byte {
 	if r := wire.NewReader(args); r.Next() && r.Field() == schema.TrackEvent_CorrelationIDStrIID {
 		return t.correlated.get(uint32(r.Uint()))
@@ -389,10 +389,10 @@ func (t *Timeline) CorrelationOf(args Args) []byte {
 	return nil
 }
 
-// Screenshots is the number of events with pictures, and the size of all pictures.
+// Screenshots is the number of events with pictures and the total size of the pictures.
 type Screenshots struct{ Count, Bytes int64 }
 
-// Screenshots counts the pictures of the events.
+// Screenshots returns the number and size of the events' pictures.
 func (t *Timeline) Screenshots() Screenshots { return t.screenshots }
 
 // ScreenshotOf returns the picture, a JPEG, of the event with these arguments; nil if there is none.
@@ -413,7 +413,7 @@ func (t *Timeline) ScreenshotOf(args Args) []byte {
 // Members returns the members of an ArgDict or ArgArray.
 func (t *Timeline) Members(a Arg) iter.Seq[Arg] { return t.members(a, nil) }
 
-// members returns the members; wanted, if not nil, selects members of an ArgDict by KeyID.
+// members returns the members; if wanted is not nil, it selects members of an ArgDict by KeyID.
 func (t *Timeline) members(a Arg, wanted []bool) iter.Seq[Arg] {
 	field := schema.DebugAnnotation_DictEntries
 	if a.Kind == ArgArray {
@@ -430,7 +430,7 @@ func (t *Timeline) ArgList(args Args) iter.Seq[Arg] {
 // Arg decodes one annotation.
 func (t *Timeline) Arg(annotation []byte) Arg { return t.annotation(annotation) }
 
-// annotations returns the annotations in a field. wanted, if not nil, selects those with interned names by KeyID.
+// annotations returns the annotations in a field. If wanted is not nil, it selects those with interned names by KeyID.
 func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for r := wire.NewReader(b); r.Next(); {
@@ -468,7 +468,7 @@ func (t *Timeline) annotation(b []byte) Arg {
 	case m.TextIID != 0:
 		a.bytes = t.values.get(uint32(m.TextIID))
 	case m.IsList():
-		a.bytes = b // the members are decoded on request
+		a.bytes = b // members are decoded on request
 	case m.Kind == message.JSONAnnotation:
 		if members, ok := arrayOfText(a.bytes); ok {
 			a.Kind, a.bytes = ArgArray, members
@@ -479,29 +479,30 @@ func (t *Timeline) annotation(b []byte) Arg {
 
 // Totals counts the items of Walk.
 type Totals struct {
-	Slices, Unfinished int64 // Unfinished slices never end
+	Slices, Unfinished int64 // Unfinished counts the slices that never end
 	Instants           int64
 	CounterValues      int64
 	Samples            int64
 	Flows              int64 // arrows
-	Start, End         Nanos // the time span; 0 if there are no events
+	Start, End         Nanos // the time span; both 0 if there are no events
 
-	// OwnSlices and OwnInstants count the slices and instants that weft added: marks of long tasks, and contexts of attribution.
+	// OwnSlices and OwnInstants count the slices and instants that weft added: marks for long tasks, and contexts from
+	// attribution.
 	OwnSlices, OwnInstants int64
-	// IdleStates counts the slices that are states of idle threads, which files store in a form that viewers do not show.
+	// IdleStates counts the slices that represent states of idle threads, which files store in a form that viewers do not show.
 	IdleStates int64
 }
 
-// ShownSlices is the number of slices of the input, or made of its samples, as viewers of the output count them.
+// ShownSlices is the number of slices from the input, or derived from its samples, as viewers of the output count them.
 func (t Totals) ShownSlices() int64 { return t.Slices - t.OwnSlices - t.IdleStates }
 
-// InputInstants is the number of instants without weft's own.
+// InputInstants is the number of instants, except those that weft added.
 func (t Totals) InputInstants() int64 { return t.Instants - t.OwnInstants }
 
 // Any reports whether there are any events.
 func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
 
-// addSample counts a sample of the table.
+// addSample counts a sample in the sample table.
 func (t *Totals) addSample(ts Nanos) {
 	if !t.Any() {
 		t.Start, t.End = ts, ts
@@ -510,7 +511,7 @@ func (t *Totals) addSample(ts Nanos) {
 	t.End = max(t.End, ts)
 }
 
-// add counts a record and its start. own: its track is weft's own.
+// add counts a record and extends the time span by its start. own means that its track was added by weft.
 func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
 	switch r.Kind() {
@@ -547,7 +548,7 @@ func (t *Timeline) Totals() Totals { return t.totals }
 func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
 
 // FirstLane returns the first lane of a track that is a separate track in the output: usually 1, the first additional lane. For a
-// stream with overlapping slices it is 0: all its lanes are tracks below the thread, which viewers show as one because they have
+// stream with overlapping slices, it is 0: all its lanes are tracks below the thread, which viewers show as one because they have
 // the same name.
 func (t *Timeline) FirstLane(id TrackID) uint32 {
 	row := &t.table.tracks[id]
@@ -557,7 +558,7 @@ func (t *Timeline) FirstLane(id TrackID) uint32 {
 	return 1
 }
 
-// LaneName returns the name of the lanes of a process or thread.
+// LaneName returns the name for the lanes of a process or thread.
 func (t *Timeline) LaneName(id TrackID) string {
 	if t.FirstLane(id) > 0 {
 		return RoleLane.String()
@@ -566,8 +567,8 @@ func (t *Timeline) LaneName(id TrackID) string {
 	return cmp.Or(tr.FullName(), RoleLane.String())
 }
 
-// HasThreadTime reports whether an event of a thread has the thread's CPU time.
+// HasThreadTime reports whether any event on a thread has the thread's CPU time.
 func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
 
-// Start returns the time of the first event, 0 if there is none. It requires Nest.
+// Start returns the time of the first event; 0 if there is none. It requires Nest.
 func (t *Timeline) Start() Nanos { return t.totals.Start }

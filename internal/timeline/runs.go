@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// runs are sorted runs on disk: one file for all records, one for all payloads.
+// runs holds sorted runs on disk: one file for all records and one for all payloads.
 type runs struct {
 	records  *recordFile
 	payloads *extsort.File
@@ -27,8 +27,8 @@ func newRuns(dir string) (*runs, error) {
 	return &runs{records: records, payloads: payloads}, nil
 }
 
-// write appends the records of m, which must be sorted, as a run. On disk, the payload of a record is the position of its length
-// and data in the file of payloads.
+// write appends the records of m, which must be sorted, as a run. On disk, a record's payload field is the position of the
+// payload's length and data in the payload file.
 func (r *runs) write(m *memory) error {
 	r.starts = append(r.starts, r.records.count)
 	rec := new(record)
@@ -67,15 +67,15 @@ func (r *runs) merge(opts Options) (*disk, error) {
 	return d, nil
 }
 
-// pendingRuns are sorted records in files that the next pass merges.
+// pendingRuns holds sorted records in files, to be merged by the next pass.
 type pendingRuns struct {
 	merger *extsort.Merger[record]
 	shift  uint64 // added to payload positions of records from Extend
 	files  []*recordFile
 }
 
-// merge makes sorted sequences, which are in the given files, the records of the store. shift is added to the payload positions of
-// records from Extend.
+// merge replaces the store's records with the sorted sequences, which are in the given files. shift is added to the payload
+// positions of records from Extend.
 func (d *disk) merge(sequences []extsort.Sequence[record], shift uint64, files ...*recordFile) error {
 	m, err := extsort.NewMerger(sequences, byTime)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *disk) merge(sequences []extsort.Sequence[record], shift uint64, files .
 	return nil
 }
 
-// groups calls fn for the records of each timestamp in order. It can be called once.
+// groups calls fn for the records of each timestamp, in order. It can be called only once.
 func (p *pendingRuns) groups(fn func(g *group) error) error {
 	c := grouper{fn: fn}
 	var r record
@@ -116,7 +116,7 @@ func (p *pendingRuns) close() (err error) {
 	return err
 }
 
-// byTime orders records by time. Simultaneous ones stay in the order of the runs.
+// byTime orders records by time. Simultaneous records stay in the order of the runs.
 func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
 // sequences flushes the files and returns the records of each run.

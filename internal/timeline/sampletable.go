@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// sampleRow is a sample without further data, as in V8's profiles. There are millions of them, and most passes can ignore
-// them: nothing nests in a sample, no flow binds to it, it has no context. They are therefore stored separately from the records,
-// in a third of the memory, and Walk merges both. As records, they would make a conversion of chrome-devtools-long take 1.49 times
-// as long (CPU time).
+// sampleRow is a sample without further data, as in V8 profiles. There can be millions, and most passes can ignore them: nothing
+// nests in a sample, no flow binds to it, and it has no context. They are therefore stored separately from the records, in a
+// third of the memory, and Walk merges both. If they were records, converting chrome-devtools-long would take 1.49 times as long
+// (CPU time).
 type sampleRow struct {
 	ts     Nanos
 	weight uint32 // with idleBit
@@ -22,7 +22,7 @@ type sampleRow struct {
 	stack  CallstackID
 }
 
-// idleBit in the weight of a sampleRow is Event.Idle.
+// idleBit in the weight of a sampleRow represents Event.Idle.
 const idleBit = 1 << 31
 
 // newSampleRow converts an event for which fitsTable is true.
@@ -34,38 +34,38 @@ func newSampleRow(ev *Event) sampleRow {
 	return s
 }
 
-// sampleForm is the form of rows on disk.
+// sampleForm is the encoding of rows on disk.
 var sampleForm = extsort.FormOf[sampleRow]()
 
 const sampleSize = int64(unsafe.Sizeof(sampleRow{}))
 
-// fitsTable reports whether an event is a sample that fits a sampleRow: its weight is a small whole number, and it has no position
-// in the input. Other samples are records.
+// fitsTable reports whether an event is a sample that fits into a sampleRow: its weight is a small integer, and it has no
+// position in the input. Other samples become records.
 func (ev *Event) fitsTable() bool {
 	return ev.Kind == Sample && ev.Offset == noOffset && ev.Value.IsInt() && ev.Value.bits < idleBit &&
 		len(ev.Name) == 0 && len(ev.Category) == 0 && len(ev.Args) == 0 && ev.CPU == CPU{} && ev.Sampling == Sampling{}
 }
 
-// noOffset is the Event.Offset of all sampleRows: they have no position in the input.
+// noOffset is the Event.Offset of every sampleRow: none has a position in the input.
 const noOffset = -1
 
-// sampleTable is the sampleRows of a timeline in time order, in memory or in a file. Simultaneous ones are in the order in which
-// they were added.
+// sampleTable stores the sampleRows of a timeline in time order, in memory or in a file. Simultaneous rows stay in the order of
+// addition.
 type sampleTable struct {
 	rows  collections.List[sampleRow]
 	time  timeOrder // of rows
-	order []uint32  // indexes into rows in time order; nil: rows are in order
+	order []uint32  // indexes into rows in time order; nil: rows are already in order
 
 	file   *extsort.File // nil: all samples are in memory
 	starts []int64       // where the runs in the file start
-	last   Nanos         // the latest time in the file
-	jumps  bool          // the runs overlap or are not in time order
-	count  int           // of all samples
+	last   Nanos         // latest time in the file
+	jumps  bool          // the runs overlap or are out of time order
+	count  int           // number of all samples
 }
 
 func (t *sampleTable) len() int { return t.count }
 
-// size returns the memory of the samples, in bytes.
+// size returns the memory that the samples use, in bytes.
 func (t *sampleTable) size() int64 {
 	if !t.time.jumps {
 		return int64(t.rows.Len()) * sampleSize
@@ -81,7 +81,7 @@ func (t *sampleTable) add(s sampleRow) {
 
 func (t *sampleTable) at(i uint32) *sampleRow { return t.rows.At(int(i)) }
 
-// sortedAt returns the i-th sample in memory in time order, after sort.
+// sortedAt returns the i-th sample in memory, in time order. It requires sort.
 func (t *sampleTable) sortedAt(i int) *sampleRow {
 	if t.order != nil {
 		i = int(t.order[i])
@@ -130,7 +130,7 @@ func (t *sampleTable) write(dir string) error {
 	return nil
 }
 
-// finish completes the table: in memory if nothing was spilled, otherwise in a file in time order.
+// finish completes the table: in memory if nothing was spilled, and otherwise in a file in time order.
 func (t *sampleTable) finish(opts Options) error {
 	if t.file == nil {
 		t.sort()
@@ -207,13 +207,13 @@ func (t *sampleTable) close() error {
 
 // sampleCursor iterates over samples in time order.
 type sampleCursor struct {
-	sampleRow // the next one, if more
+	sampleRow // the next sample, if more returns true
 	t         *sampleTable
 	at, end   int
-	in        *bufio.Reader // of the file; nil: the samples are in memory
+	in        *bufio.Reader // for samples in the file; nil: the samples are in memory
 }
 
-// cursor returns a cursor for count samples from first on. Several can be used at once.
+// cursor returns a cursor over count samples starting at first. Several cursors can be used at once.
 func (t *sampleTable) cursor(first, count int) (*sampleCursor, error) {
 	c := &sampleCursor{t: t, at: first, end: first + count}
 	if t.file != nil {
@@ -225,10 +225,10 @@ func (t *sampleTable) cursor(first, count int) (*sampleCursor, error) {
 // more reports whether there is a next sample.
 func (c *sampleCursor) more() bool { return c.at < c.end }
 
-// before reports whether there is a next sample and it is earlier than ts.
+// before reports whether there is a next sample that is earlier than ts.
 func (c *sampleCursor) before(ts Nanos) bool { return c.at < c.end && c.ts < ts }
 
-// advance skips the next sample.
+// advance moves to the sample after the next one.
 func (c *sampleCursor) advance() error {
 	c.at++
 	return c.load()

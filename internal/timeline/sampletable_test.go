@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Things are returned in time order, simultaneous ones as they came, whether they are one sequence or several.
+// Items are returned in time order, simultaneous ones in order of addition, whether they form one sequence or several.
 func TestTimeOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for sequences := 1; sequences <= 4; sequences++ {
@@ -38,8 +38,9 @@ func TestTimeOrder(t *testing.T) {
 	}
 }
 
-// mixedSamples adds samples of several threads, one thread after another or shuffled, and other things at the same times: counters, begins
-// and ends of slices, flows that bind to nothing or lead back. Samples are in the table if their offset is noOffset.
+// mixedSamples adds samples of several threads, one thread after another or shuffled, and other events at the same times:
+// counters, begins and ends of slices, and flows that bind to nothing or lead back. Samples are in the table if their offset is
+// noOffset.
 func mixedSamples(t *testing.T, b *Builder, samples int, shuffled bool, offset int64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(samples), 3))
@@ -94,7 +95,7 @@ func walked(t *testing.T, tl *Timeline) string {
 	return out.String()
 }
 
-// Samples in the table are at the same positions of a walk as records would be: for any order of input, in memory and on disk.
+// Samples in the table have the same positions in a walk as records would have, for any input order, both in memory and on disk.
 func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 	for _, samples := range []int{30, 3 * segmentLen} {
 		for _, shuffled := range []bool{false, true} {
@@ -166,7 +167,7 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	}
 }
 
-// A timeline may have only samples, even before time 0.
+// A timeline can have only samples, even before time 0.
 func TestOnlyPlainSamples(t *testing.T) {
 	const n = 10_000
 	for _, memory := range []int64{1 << 30, noMemory} {

@@ -2,7 +2,8 @@ package timeline
 
 import "context"
 
-// Record is a record of a nested timeline, for binding flows: the compact form itself, valid during the call that receives it.
+// Record is a record of a nested timeline, for binding flows. It is the compact form itself and is valid during the call that
+// receives it.
 type Record struct {
 	*record
 	Ordinal uint64 // index of the record in the order of Walk and Scan
@@ -23,7 +24,7 @@ func (r *record) TS() Nanos { return r.ts }
 // Lane returns the lane of a slice or instant.
 func (r *record) Lane() uint32 { return r.lane }
 
-// End returns the end of a slice or instant, NoTime if it never ends.
+// End returns the end of a slice or instant; NoTime if it never ends.
 func (r *record) End() Nanos {
 	end, ok := r.end()
 	if !ok {
@@ -32,15 +33,16 @@ func (r *record) End() Nanos {
 	return end
 }
 
-// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, non-starting records
-// come first, then the starts of each track in order (chrome-json.md 8). If all flows bind by time (FlowV1), there are only records
-// of threads and flow steps. Records from Extend are left out: flows belong to the input's events. It requires Nest.
+// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, records that start
+// nothing come first, then the starts of each track in order (chrome-json.md 8). If all flows bind by time (FlowV1), only the
+// records of threads and the flow steps are included. Records from Extend are omitted, because flows belong to the input's
+// events. It requires Nest.
 func (t *Timeline) Scan(ctx context.Context, fn func(group []Record) error) error {
 	s := scanner{t: t, fn: fn}
 	return t.groups(ctx, false, s.group)
 }
 
-// scanner passes on the records of a nested timeline.
+// scanner passes the records of a nested timeline to fn.
 type scanner struct {
 	t       *Timeline
 	fn      func(group []Record) error // may be nil

@@ -2,18 +2,18 @@ package timeline
 
 import "context"
 
-// SliceEnd holds the data of a slice's end event.
+// SliceEnd holds the data from a slice's end event.
 type SliceEnd struct {
 	Ordinal    uint64  // of the slice
 	ThreadTime CPUTime // of the thread at the end
 	Args       Args    // valid during the call
 }
 
-// HasSliceEnds reports whether SliceEnds may return anything.
+// HasSliceEnds reports whether SliceEnds can return anything.
 func (t *Timeline) HasSliceEnds() bool { return t.endings }
 
-// SliceEnds calls fn for every end event that is paired with a start and has arguments or a CPU time, in time order. The CPU time of
-// a complete slice is known at its start: Head.ThreadDuration. It requires Nest.
+// SliceEnds calls fn, in time order, for every end event that is paired with a start and has arguments or a CPU time. The CPU
+// time of a complete slice is known at its start: Head.ThreadDuration. It requires Nest.
 func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) error {
 	if !t.endings {
 		return nil
@@ -22,7 +22,7 @@ func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) erro
 	return t.groups(ctx, false, s.group)
 }
 
-// sliceEnds finds the starts of end events.
+// sliceEnds finds the starts that belong to end events.
 type sliceEnds struct {
 	t       *Timeline
 	fn      func(*SliceEnd) error
@@ -32,7 +32,7 @@ type sliceEnds struct {
 }
 
 func (s *sliceEnds) group(g *group) error {
-	// The end of a slice without length comes before its start.
+	// A zero-length slice ends before its start in the group's order.
 	for i := range g.len() {
 		if r := g.at(i); r.Kind() == Begin && r.dur != NoTime && r.flags&flagClosed == 0 {
 			s.open[r.event] = s.ordinal + uint64(i)
@@ -56,7 +56,7 @@ func (s *sliceEnds) group(g *group) error {
 	return nil
 }
 
-// found passes on an end.
+// found passes an end to fn.
 func (s *sliceEnds) found(r *record, ordinal uint64) error {
 	at, _ := r.threadTimes()
 	s.end = SliceEnd{Ordinal: ordinal, ThreadTime: at}

@@ -7,20 +7,20 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// Frame is one function on a call stack. Line and Column count from 1; 0 is unknown.
+// Frame is one function on a call stack. Line and Column count from 1; 0 means unknown.
 type Frame struct {
 	Function string
 	File     string // the source; if unknown, the binary
 	Line     int64
 	Column   int64
 
-	// Mapping is the binary with the frame's code, 0 if unknown, and Address the position in it, which tools need to find the
+	// Mapping is the binary with the frame's code, 0 if unknown. Address is the position in it, which tools need to find the
 	// function and line of native code.
 	Mapping MappingID
 	Address uint64
 }
 
-// Mapping is a binary with native code.
+// Mapping is a binary that contains native code.
 type Mapping struct {
 	Path    string
 	BuildID string // hexadecimal digits, as in the input; "" if unknown
@@ -29,26 +29,26 @@ type Mapping struct {
 // MappingID identifies a binary; 0: unknown.
 type MappingID uint32
 
-// MaxStackDepth is the number of frames of a call stack in the output: the innermost ones. Deeper stacks are counted as
-// problem.StackLimit.
+// MaxStackDepth is the maximum number of frames of a call stack in the output; the innermost ones are kept. Deeper stacks are
+// counted as problem.StackLimit.
 const MaxStackDepth = 4096
 
 const (
-	// maxFrames and maxFrameBytes limit the table of frames, maxStackNodes the table of stacks.
+	// maxFrames and maxFrameBytes limit the frame table, and maxStackNodes the stack table.
 	maxFrames     = 1 << 20
 	maxFrameBytes = 64 << 20
 	// maxMappings limits the table of binaries. Real traces have a few hundred.
 	maxMappings   = 1 << 16
 	maxStackNodes = 1 << 22
-	// maxAppendedNodes limits the table of stacks if it needs no index: 16 bytes each.
+	// maxAppendedNodes limits the stack table if it needs no index; a stack then takes 16 bytes.
 	maxAppendedNodes = 1 << 26
-	// The output lists every stack with all its frames. Once they reach maxStackRefs, further stacks have only their innermost
-	// shortStack frames, so that a small input whose stacks share their parents cannot cause a huge output.
+	// The output lists every stack with all its frames. Once the frames of all stacks reach maxStackRefs, further stacks keep
+	// only their innermost shortStack frames, so that a small input whose stacks share their parents cannot cause a huge output.
 	maxStackRefs = 1 << 24
 	shortStack   = 64
 )
 
-// stackTable interns frames and call stacks. A stack is a frame on top of another stack, so that stacks share common outer frames.
+// stackTable interns frames and call stacks. A stack is a frame on top of another stack, so stacks share common outer frames.
 type stackTable struct {
 	frames     []Frame
 	frameBytes int
@@ -58,21 +58,21 @@ type stackTable struct {
 	nodes      []stackNode // by CallstackID-1
 	byNode     map[stackKey]CallstackID
 	reserved   map[CallstackID]*reservedStack
-	refs       int // frames of all stacks in the output
+	refs       int // total number of frames of all stacks in the output
 }
 
-// stackKey identifies a stack by the stack of its caller and its innermost frame.
+// stackKey identifies a stack by the caller's stack and its own innermost frame.
 type stackKey struct {
 	parent CallstackID
 	frame  FrameID
 }
 
-// stackNode is a stack. One without a frame was reserved, and equals its parent.
+// stackNode is a stack. If it has no frame, it was reserved and equals its parent.
 type stackNode struct {
 	stackKey
 	depth uint32 // number of frames
-	shown uint16 // how many of them are in the output; 0: no event uses the stack
-	event bool   // used by something other than a sample
+	shown uint16 // number of frames in the output; 0: no event uses the stack
+	event bool   // used by an event other than a sample
 }
 
 // reservedStack describes the events that use a stack whose frames are still unknown.
@@ -88,7 +88,7 @@ func newStackTable() *stackTable {
 	}
 }
 
-// Frame returns the id of a stack frame; equal frames have equal ids. If there are too many, it returns 0 (no frame).
+// Frame returns the id of a stack frame; equal frames have equal ids. If there are too many frames, it returns 0 (no frame).
 func (b *Builder) Frame(f Frame) FrameID {
 	s := b.stacks
 	if id, ok := s.byFrame[f]; ok {
@@ -106,7 +106,7 @@ func (b *Builder) Frame(f Frame) FrameID {
 	return id
 }
 
-// Mapping returns the id of a binary; equal ones have equal ids. It is 0 for the zero Mapping, and if there are too many.
+// Mapping returns the id of a binary; equal binaries have equal ids. It returns 0 for the zero Mapping or if there are too many.
 func (b *Builder) Mapping(m Mapping) MappingID {
 	s := b.stacks
 	if id, ok := s.byMapping[m]; ok || m == (Mapping{}) {
@@ -145,8 +145,8 @@ func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
 	return id
 }
 
-// AppendFrame is PushFrame for callers that create each stack once: it adds a stack even if there is an equal one. That takes less
-// time and allows for tens of millions of stacks.
+// AppendFrame is PushFrame for callers that create each stack only once: it adds a stack even if an equal one exists. This takes
+// less time and allows tens of millions of stacks.
 func (b *Builder) AppendFrame(parent CallstackID, f FrameID) CallstackID {
 	s := b.stacks
 	parent = s.resolve(parent)
@@ -160,7 +160,6 @@ func (b *Builder) AppendFrame(parent CallstackID, f FrameID) CallstackID {
 	return s.add(stackKey{parent, f})
 }
 
-// add adds a stack.
 func (s *stackTable) add(key stackKey) CallstackID {
 	node := stackNode{stackKey: key, depth: 1}
 	if key.parent != 0 {
@@ -170,8 +169,8 @@ func (s *stackTable) add(key stackKey) CallstackID {
 	return CallstackID(len(s.nodes))
 }
 
-// Callstack returns the id of a call stack, given from the outermost to the innermost frame; equal stacks have equal ids. The
-// empty stack is 0.
+// Callstack returns the id of a call stack, given its frames from outermost to innermost; equal stacks have equal ids. The empty
+// stack is 0.
 func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
 	var id CallstackID
 	for _, f := range outermostFirst {
@@ -180,8 +179,8 @@ func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
 	return id
 }
 
-// ReserveCallstack returns a new id, for events, of a call stack whose frames are still unknown. Without SetCallstack it is the
-// empty stack. The id is 0 if there are too many stacks.
+// ReserveCallstack returns a new id that events can use for a call stack whose frames are still unknown. Without SetCallstack, it
+// is the empty stack. The id is 0 if there are too many stacks.
 func (b *Builder) ReserveCallstack() CallstackID {
 	s := b.stacks
 	if len(s.nodes) >= maxStackNodes {
@@ -204,7 +203,8 @@ func (b *Builder) SetCallstack(reserved, stack CallstackID) {
 	delete(s.reserved, reserved)
 }
 
-// CallstackUses returns the number of events that use a reserved id without SetCallstack, and the position of the first.
+// CallstackUses returns the number of events that use a reserved id without SetCallstack, and the position of the first such
+// event.
 func (b *Builder) CallstackUses(reserved CallstackID) (n uint64, first problem.Position) {
 	r := b.stacks.reserved[reserved]
 	return r.uses, r.first
@@ -229,7 +229,7 @@ func (b *Builder) useCallstack(ev *Event) {
 
 func (s *stackTable) node(id CallstackID) *stackNode { return &s.nodes[id-1] }
 
-// resolve returns the stack of a reserved id.
+// resolve returns the stack that a reserved id refers to; other ids are returned unchanged.
 func (s *stackTable) resolve(id CallstackID) CallstackID {
 	if id != 0 && s.node(id).frame == 0 {
 		return s.node(id).parent
@@ -237,7 +237,7 @@ func (s *stackTable) resolve(id CallstackID) CallstackID {
 	return id
 }
 
-// use marks a stack as used, by a sample or another event, and reports whether the output lacks some of its frames.
+// use marks a stack as used, by a sample or by another event, and reports whether the output lacks some of its frames.
 func (s *stackTable) use(id CallstackID, event bool) (truncated bool) {
 	if id == 0 {
 		return false
@@ -266,7 +266,7 @@ func (t *Timeline) MappingCount() int { return len(t.stacks.mappings) }
 // FrameCount returns the number of stack frames.
 func (t *Timeline) FrameCount() int { return len(t.stacks.frames) }
 
-// Callstack returns the frames of a call stack, outermost first, at most the innermost MaxStackDepth.
+// Callstack returns the frames of a call stack, outermost first, limited to the innermost MaxStackDepth.
 func (t *Timeline) Callstack(id CallstackID) []FrameID { return t.AppendCallstack(nil, id) }
 
 // AppendCallstack appends the frames of a call stack, like Callstack.
@@ -286,8 +286,8 @@ func (t *Timeline) AppendCallstack(dst []FrameID, id CallstackID) []FrameID {
 	return dst
 }
 
-// Caller returns the stack of the caller, 0 if there is none, and the innermost frame of a call stack; both are 0 for the empty
-// stack. Unlike Callstack, following callers reaches all frames.
+// Caller returns the caller's stack, 0 if there is none, and the innermost frame of a call stack; both are 0 for the empty stack.
+// Unlike Callstack, following callers reaches all frames.
 func (t *Timeline) Caller(id CallstackID) (caller CallstackID, frame FrameID) {
 	if id = t.stacks.resolve(id); id == 0 {
 		return 0, 0
@@ -296,7 +296,7 @@ func (t *Timeline) Caller(id CallstackID) (caller CallstackID, frame FrameID) {
 	return node.parent, node.frame
 }
 
-// Callstacks returns the call stacks used by events, in the order of their ids.
+// Callstacks returns the call stacks that events use, in id order.
 func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	return func(yield func(CallstackID) bool) {
 		for i := range t.stacks.nodes {
@@ -307,10 +307,10 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	}
 }
 
-// V8Idle is the function in V8's samples of an idle thread.
+// V8Idle is the function in V8 samples of an idle thread.
 const V8Idle = "(idle)"
 
-// IsIdle reports whether a call stack belongs to an idle thread: empty, or marked as idle by V8.
+// IsIdle reports whether a call stack belongs to an idle thread: it is empty, or V8 marked it as idle.
 func (t *Timeline) IsIdle(id CallstackID) bool {
 	if id = t.stacks.resolve(id); id == 0 {
 		return true
@@ -319,12 +319,12 @@ func (t *Timeline) IsIdle(id CallstackID) bool {
 	return f.Function == V8Idle && f.File == ""
 }
 
-// OnlySampled reports whether a used call stack is used by samples only.
+// OnlySampled reports whether only samples use a call stack that is in use.
 func (t *Timeline) OnlySampled(id CallstackID) bool {
 	s := t.stacks
 	id = s.resolve(id)
 	return id != 0 && !s.node(id).event
 }
 
-// CallstackCount returns the number of call stacks, including unused ones: their ids count from 1.
+// CallstackCount returns the number of call stacks, including unused ones; their ids count from 1.
 func (t *Timeline) CallstackCount() int { return len(t.stacks.nodes) }

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A reserved stack gets its frames after the events that use it. Only stacks used by events are in the output.
+// A reserved stack gets its frames after the events that use it. Only stacks that events use are in the output.
 func TestReservedCallstacks(t *testing.T) {
 	b, log := newBuilder()
 	main, f := b.Frame(timeline.Frame{Function: "main"}), b.Frame(timeline.Frame{Function: "f"})
@@ -49,7 +49,7 @@ func TestReservedCallstacks(t *testing.T) {
 	}
 }
 
-// However deep stacks are, the size of the output is limited, and truncated stacks are counted.
+// The size of the output is limited however deep stacks are, and truncated stacks are counted.
 func TestCallstackLimits(t *testing.T) {
 	b, log := newBuilder()
 	const n = 1 << 24 / timeline.MaxStackDepth * 2
@@ -72,7 +72,7 @@ func TestCallstackLimits(t *testing.T) {
 	}
 }
 
-// Appended stacks are new ones, equal to pushed ones.
+// Appended stacks are new stacks that are equal to pushed ones.
 func TestAppendFrame(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	f, g := b.Frame(timeline.Frame{Function: "f"}), b.Frame(timeline.Frame{Function: "g"})

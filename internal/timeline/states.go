@@ -5,16 +5,16 @@ import "bytes"
 // CallCategory is the default category of calls derived from samples. Chrome prefixes it with "disabled-by-default-".
 const CallCategory = "v8.cpu_profiler"
 
-// IsCall reports whether slices of a category are calls derived from samples.
+// IsCall reports whether slices with this category are calls derived from samples.
 func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(CallCategory)) }
 
 // StateCategory is the category of the slices on state tracks.
 const StateCategory = "state"
 
-// States of a sampled thread: the names of slices on such a track. Browsers may add others, which are kept.
+// States of a sampled thread: names of slices on its state track. Browsers may add others, which are kept.
 const (
 	StateScript   = "script"
-	StateInferred = "script?" // script on the stack, without information on the activity
+	StateInferred = "script?" // script on the stack, but the activity is unknown
 	StateGC       = "gc"
 	StateStyle    = "style"
 	StateLayout   = "layout"

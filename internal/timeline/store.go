@@ -12,10 +12,11 @@ import (
 
 // store holds the records of a timeline in time order, in memory or on disk.
 type store interface {
-	// groups calls fn for the records of each timestamp in order. With rewrite, fn may change the records and their order
-	// permanently. Groups end after maxGroup records even if the next has the same timestamp.
+	// groups calls fn for the records of each timestamp, in order. If rewrite is set, fn may change the records and their order
+	// permanently. A group ends after maxGroup records even if the next record has the same timestamp.
 	groups(rewrite bool, fn func(g *group) error) error
-	// section is groups for a range of records that starts with a timestamp's first one. Several can run at once.
+	// section is like groups, for a range of records whose first record is the first of its timestamp. Several sections can be
+	// read at once.
 	section(first, count int, fn func(g *group) error) error
 	payloads
 	// reader returns independent payloads for concurrent use.
@@ -25,26 +26,26 @@ type store interface {
 	close() error
 }
 
-// payloads gives access to the variable-size data of records.
+// payloads provides access to the variable-size data of records.
 type payloads interface {
 	// payload returns the payload at a position; it is valid until the next call.
 	payload(at uint64) ([]byte, error)
 }
 
-// maxGroup limits the records of one timestamp that are ordered together. Only broken inputs have so many. The limit does not
-// depend on the memory budget, so that the output does not either.
+// maxGroup limits the number of records of one timestamp that are ordered together. Only broken inputs have so many. The limit
+// does not depend on the memory budget, so neither does the output.
 const maxGroup = 1 << 20
 
 // group holds the records of one timestamp.
 type group struct {
 	order []uint32 // indexes of the records, in order
-	mem   *memory  // holds the records; nil: buf does
+	mem   *memory  // holds the records; nil: buf holds them
 	buf   []record
 }
 
 func (g *group) len() int { return len(g.order) }
 
-// record returns the record with an index from order.
+// record returns the record for an index from order.
 func (g *group) record(i uint32) *record {
 	if g.mem != nil {
 		return g.mem.at(i)
@@ -54,24 +55,24 @@ func (g *group) record(i uint32) *record {
 
 func (g *group) at(i int) *record { return g.record(g.order[i]) }
 
-// memory is the store of a timeline that fits the budget, and the buffer of a Builder.
+// memory is the store of a timeline that fits into the budget, and the buffer of a Builder.
 type memory struct {
 	records collections.List[record]
-	count   int // of records
+	count   int // number of records
 	time    timeOrder
 	order   []uint32 // indexes of records in time order; set by sort
 
-	arena      [][]byte // payloads, each with its length before it
+	arena      [][]byte // payloads, each preceded by its length
 	arenaBase  int      // number of the first chunk
-	arenaBytes int64    // payloads and wasted space at the end of chunks, except the last chunk
+	arenaBytes int64    // size of payloads and of wasted space at the ends of chunks, except the last chunk
 	free       [][]byte // empty chunks of the arena
 }
 
 const (
 	arenaChunk = 1 << 20
-	// firstArena is the chunk size for a small trace. It doubles until it is arenaChunk.
+	// firstArena is the chunk size for a small trace. Later chunks double in size until they reach arenaChunk.
 	firstArena = 1 << 14
-	// bytesPerRecord is the most memory that a record takes, while it is sorted.
+	// bytesPerRecord is the maximum memory per record, which is needed during sorting.
 	bytesPerRecord = recordSize + bytesPerPlace + collections.RadixKeySize
 )
 
@@ -80,12 +81,12 @@ func (m *memory) size() int64 {
 	return int64(m.count)*(recordSize+m.time.size()) + m.arenaBytes
 }
 
-// at returns the record with an index.
+// at returns the record at index i.
 func (m *memory) at(i uint32) *record { return m.records.At(int(i)) }
 
 func (m *memory) add(r *record) { *m.next(r.ts) = *r }
 
-// next adds a record of the given time with unspecified contents and returns it.
+// next adds a record with the given time and otherwise unspecified contents, and returns it.
 func (m *memory) next(ts Nanos) *record {
 	m.time.add(m.count, ts)
 	m.count++
@@ -158,7 +159,7 @@ func (m *memory) section(first, count int, fn func(g *group) error) error {
 	return m.each(m.order[first:first+count], fn)
 }
 
-// each calls fn for the records of each timestamp in part of the order.
+// each calls fn for the records of each timestamp in order, which is a part of the time order.
 func (m *memory) each(order []uint32, fn func(g *group) error) error {
 	g := group{mem: m}
 	for i := 0; i < len(order); {
@@ -181,7 +182,7 @@ func (m *memory) sort() {
 	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
 }
 
-// mergeOrders merges two time orders of records. Among simultaneous records, a's come first.
+// mergeOrders merges two time orders of records. Among simultaneous records, those from a come first.
 func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	if len(a) == 0 {
 		return b
@@ -197,7 +198,7 @@ func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	return append(append(merged, a...), b...)
 }
 
-// disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.
+// disk is the store of a timeline that does not fit into the budget: a file of records in time order and a file of payloads.
 type disk struct {
 	dir      string
 	records  *recordFile // nil while pending has the records
@@ -207,7 +208,7 @@ type disk struct {
 	runs     int
 }
 
-// replaceRecords makes a complete file of records the store's.
+// replaceRecords replaces the store's records with a complete file.
 func (d *disk) replaceRecords(f *recordFile) error {
 	if err := f.flush(); err != nil {
 		return errors.Join(err, f.close())
@@ -266,7 +267,7 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 	return d.replaceRecords(w)
 }
 
-// all calls fn for the records of each timestamp in order.
+// all calls fn for the records of each timestamp, in order.
 func (d *disk) all(fn func(g *group) error) error {
 	if d.pending != nil {
 		return d.pending.groups(fn)
@@ -298,7 +299,7 @@ type grouper struct {
 	fn func(g *group) error
 }
 
-// add adds the next record, passing on the group first if it is complete.
+// add adds the next record; if the current group is complete, it passes that group on first.
 func (c *grouper) add(r *record) error {
 	if n := len(c.g.buf); n > 0 && (c.g.buf[0].ts != r.ts || n == maxGroup) {
 		if err := c.flush(); err != nil {
@@ -309,7 +310,7 @@ func (c *grouper) add(r *record) error {
 	return nil
 }
 
-// flush passes on the group.
+// flush passes the current group to fn.
 func (c *grouper) flush() error {
 	if len(c.g.buf) == 0 {
 		return nil
@@ -323,8 +324,8 @@ func (c *grouper) flush() error {
 	return err
 }
 
-// payloadReader reads payloads from their file. Every run wrote its payloads in time order and the passes read them in time order,
-// so one sliding window per run serves nearly all reads.
+// payloadReader reads payloads from their file. Every run wrote its payloads in time order, and the passes read them in time
+// order, so one sliding window per run serves nearly all reads.
 type payloadReader struct {
 	file    *extsort.File
 	windows []window
@@ -374,7 +375,7 @@ func (p *payloadReader) payload(position uint64) ([]byte, error) {
 	return p.big, nil
 }
 
-// windowAt returns a window with the byte at the given offset.
+// windowAt returns a window that contains the byte at the given offset.
 func (p *payloadReader) windowAt(at int64) (*window, error) {
 	for i := range p.windows {
 		w := &p.windows[i]
@@ -382,7 +383,8 @@ func (p *payloadReader) windowAt(at int64) (*window, error) {
 			return w, nil
 		}
 	}
-	// Reuse the window that ends nearest before the offset, which belongs to the same run, or else each in turn.
+	// Reuse the window with the nearest end before the offset, which belongs to the same run; otherwise, reuse the windows in
+	// turn.
 	best := -1
 	for i := range p.windows {
 		w := &p.windows[i]

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// The smallest budget: as much as possible is on disk.
+// noMemory is the smallest budget: as much as possible is on disk.
 const noMemory = 1
 
 func testBuilder(t testing.TB, memory int64) *Builder {
@@ -109,7 +109,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// However small the budget, a run has many records, even if all have payloads: every run needs memory when runs are merged.
+// A run has many records however small the budget, even if all records have payloads: every run needs memory when runs are
+// merged.
 func TestRunsAreNotTooMany(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	track := b.GlobalInstants()
@@ -131,7 +132,8 @@ func TestRunsAreNotTooMany(t *testing.T) {
 	}
 }
 
-// Payloads of all sizes are read from disk: those that fit the reader's windows, larger ones, and those across the end of a window.
+// Payloads of all sizes are read from disk: those that fit into the reader's windows, larger ones, and those across the end of a
+// window.
 func TestPayloadsOnDisk(t *testing.T) {
 	const records = 600
 	for _, order := range []string{"by time", "backwards", "random"} {
@@ -182,8 +184,8 @@ func TestPayloadsOnDisk(t *testing.T) {
 	}
 }
 
-// Texts that are not interned, because they are too long or the table is full, are stored with their records, match by their contents and
-// name their tracks.
+// Texts that are not interned, because they are too long or the table is full, are stored with their records, are matched by
+// content and name their tracks.
 func TestTextsThatAreNotInterned(t *testing.T) {
 	long := func(c string) []byte { return bytes.Repeat([]byte(c), maxInternedLength+1) }
 	for _, memory := range []int64{DefaultMemory, noMemory} {
@@ -202,7 +204,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 		add(t, b, Event{Kind: End, Track: thread, TS: 6, Event: 3, Name: long("c")})
 		add(t, b, Event{Kind: End, Track: thread, TS: 7, Event: 4, Category: []byte("y")})
 		add(t, b, Event{Kind: Instant, Track: async, TS: 8, Event: 5, Name: []byte("first")})
-		b.names.full = false // an interned name after that does not change the name of the track
+		b.names.full = false // an interned name after that does not change the track's name
 		add(t, b, Event{Kind: Instant, Track: async, TS: 9, Event: 6, Name: []byte("second")})
 		if err := b.spillForTest(memory); err != nil {
 			t.Fatal(err)
@@ -238,7 +240,7 @@ func (b *Builder) spillForTest(memory int64) error {
 	return b.spill()
 }
 
-// A table accepts texts up to its limits; which texts it has depends only on their order.
+// A table accepts texts up to its limits; which texts it contains depends only on their order.
 func TestStringTable(t *testing.T) {
 	table := newStringTable()
 	if id, ok := table.intern(nil); id != 0 || !ok {
@@ -298,8 +300,8 @@ func TestStringTableOfManyTexts(t *testing.T) {
 	}
 }
 
-// With more simultaneous records than are ordered together, all slices have their ends. Data of ends in another group than their slice is
-// lost and counted.
+// With more simultaneous records than are ordered together, all slices have their ends. Data from ends in a different group than
+// their slice is lost and counted.
 func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	for _, memory := range []int64{DefaultMemory, noMemory} {
 		b := testBuilder(t, memory)
@@ -338,7 +340,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	}
 }
 
-// Errors of temporary files are returned, and nothing stays open or on disk.
+// Errors from temporary files are returned, and nothing stays open or on disk.
 func TestTemporaryFilesThatFail(t *testing.T) {
 	fill := func(b *Builder, n int) error {
 		track := b.GlobalInstants()
@@ -398,7 +400,7 @@ func TestTemporaryFilesThatFail(t *testing.T) {
 	})
 }
 
-// openFiles returns the number of open files of this process, or -1 if the system does not report it.
+// openFiles returns the number of files that this process has open, or -1 if the system does not report it.
 func openFiles() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

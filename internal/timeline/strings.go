@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// stringTable interns texts: equal texts get equal ids, 1, 2, 3 … in order of first use. At maxInternedBytes the table is full and
-// stays so; further texts are stored with the records that use them. The limit is a constant rather than a share of the memory
-// budget, so that the output does not depend on the budget.
+// stringTable interns texts: equal texts have equal ids, 1, 2, 3 … in order of first use. At maxInternedBytes, the table is full
+// and stays full; further texts are stored with the records that use them. The limit is a constant rather than a share of the
+// memory budget, so that the output does not depend on the budget.
 type stringTable struct {
 	text  []byte   // all texts, concatenated
 	ends  []uint32 // ends[id]: end of text id; its start is ends[id-1]
@@ -17,8 +17,8 @@ type stringTable struct {
 	seed  uint64   // random, so that no input can provoke collisions
 	full  bool
 
-	wanted func(text string) bool // selects texts to intern when the table is full; nil: none
-	late   int                    // bytes of these texts
+	wanted func(text string) bool // selects texts to intern even if the table is full; nil: none
+	late   int                    // number of bytes of such texts
 }
 
 type slot struct {
@@ -30,7 +30,7 @@ type slot struct {
 const (
 	maxInternedBytes = 16 << 20
 	maxInterned      = 1 << 19
-	// maxInternedLength keeps a single huge name from filling the table.
+	// maxInternedLength prevents a single huge name from filling the table.
 	maxInternedLength = 1 << 16
 	// maxLateBytes and maxLateLength limit the wanted texts that are added to a full table.
 	maxLateBytes  = 64 << 10
@@ -41,7 +41,7 @@ func newStringTable() *stringTable {
 	return &stringTable{ends: []uint32{0}, slots: make([]slot, 256), seed: rand.Uint64()}
 }
 
-// intern returns the id of a text, or 0 and false if the table is full and lacks it. The id of the empty text is 0.
+// intern returns the id of a text, or 0 and false if the table is full and does not contain it. The id of the empty text is 0.
 func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -58,7 +58,7 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 		return 0, false
 	}
 	if !t.full && (len(t.text)+len(text) > maxInternedBytes || len(t.ends) >= maxInterned) {
-		t.full = true // not set again in a full table: snapshots are full and shared by goroutines
+		t.full = true // not set again in a full table, because snapshots are full and shared by goroutines
 	}
 	if t.full {
 		if len(text) > maxLateLength || t.late >= maxLateBytes || t.wanted == nil || !t.wanted(string(text)) {
@@ -76,7 +76,6 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	return id, true
 }
 
-// knows reports whether a text is in the table.
 func (t *stringTable) knows(text string) bool {
 	h, mask := hashText([]byte(text), t.seed), uint32(len(t.slots)-1)
 	for i := h & mask; t.slots[i].id != 0; i = (i + 1) & mask {
@@ -87,13 +86,13 @@ func (t *stringTable) knows(text string) bool {
 	return false
 }
 
-// has interns a text and reports whether that is possible.
+// has interns a text if possible, and reports whether the table contains it.
 func (t *stringTable) has(text []byte) bool {
 	_, ok := t.intern(text)
 	return ok
 }
 
-// snapshot returns a full copy of the table. The copies share their texts, because those are only appended.
+// snapshot returns a copy of the table that is marked as full. The copies share their texts, because those are only appended to.
 func (t *stringTable) snapshot() *stringTable {
 	return &stringTable{
 		text: t.text[:len(t.text):len(t.text)], ends: t.ends[:len(t.ends):len(t.ends)],
@@ -101,9 +100,9 @@ func (t *stringTable) snapshot() *stringTable {
 	}
 }
 
-// get returns the text of an id; it must not be changed.
+// get returns the text with the given id; callers must not change it.
 func (t *stringTable) get(id uint32) []byte {
-	if id == 0 || uint(id) >= uint(len(t.ends)) { // an id may be a 32-bit hash
+	if id == 0 || uint(id) >= uint(len(t.ends)) { // the id may be a 32-bit hash
 		return nil
 	}
 	return t.text[t.ends[id-1]:t.ends[id]]

@@ -8,32 +8,32 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// TemplateID identifies the common data of slices, see Builder.Template; 0: no template.
+// TemplateID identifies data shared by slices, see Builder.Template; 0: no template.
 type TemplateID uint32
 
-// template is the common data of slices. Calls derived from samples use templates: without them, a conversion of chrome-devtools-long
+// template is data shared by slices. Calls derived from samples use templates: without them, converting chrome-devtools-long
 // takes 1.11 times as long (CPU time), because the arguments of a million calls are encoded, stored and spilled one by one.
 type template struct {
 	name     NameID
 	category CategoryID
-	args     []byte   // an incomplete dictionary without its last two members
+	args     []byte   // an incomplete dictionary that lacks its last two members
 	mark     int      // of the dictionary, for wire.EndMessage
 	keys     [2]KeyID // of the last two members; keys[0] is 0 if there is only one
 }
 
-// maxTemplateBytes limits the table of templates. Slices without a template are encoded one by one, with the same result.
+// maxTemplateBytes limits the template table. Slices without a template are encoded one by one, with the same result.
 const maxTemplateBytes = 16 << 20
 
-// templateTable holds the templates by TemplateID-1. A Builder and its Timeline share it.
+// templateTable holds the templates, by TemplateID-1. A Builder and its Timeline share it.
 type templateTable struct {
 	all   []template
 	bytes int
 }
 
-// Template stores the common data of slices: a name, a category, and the arguments given to Args so far, in which a dictionary at
-// the top level must be open. Each slice adds two integer members with the given keys, or only the second if keys[0] is 0, and
-// closes the dictionary, see Event.Template. Slices of a template need no memory for arguments. It returns 0, no template, if a
-// table is full.
+// Template stores data shared by slices: a name, a category, and the arguments encoded with Args so far, in which a top-level
+// dictionary must be open. Each slice adds two integer members with the given keys, or only the second if keys[0] is 0, and
+// closes the dictionary, see Event.Template. Slices with a template need no memory for arguments. Template returns 0, no
+// template, if a table is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := b.args, b.templates
 	n, ok := b.names.intern(name)
@@ -47,15 +47,15 @@ func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	return TemplateID(len(t.all))
 }
 
-// BeginArgs starts the arguments in Args with the arguments of a template, for a slice that needs more than two numbers. Their dictionary is
-// open, and duplicates of their keys are not detected.
+// BeginArgs starts the arguments in Args with those from a template, for a slice that needs more than two numbers. Their
+// dictionary stays open, and duplicates of their keys are not detected.
 func (b *Builder) BeginArgs(id TemplateID) {
 	t := &b.templates.all[id-1]
 	b.args.Load(t.args)
 	b.args.open = append(b.args.open, container{mark: t.mark, size: 1})
 }
 
-// addFromTemplate adds a slice of a template.
+// addFromTemplate adds a slice that uses a template.
 func (b *Builder) addFromTemplate(ev *Event) error {
 	t := &b.templates.all[ev.Template-1]
 	r := b.records.next(ev.TS)
@@ -90,7 +90,7 @@ func (t *templateTable) appendArgs(b []byte, r *record) []byte {
 	return wire.EndMessage(b, start+tmpl.mark)
 }
 
-// appendIntMember appends an integer member of a dictionary.
+// appendIntMember appends an integer member to a dictionary.
 func appendIntMember(b []byte, key KeyID, v int64) []byte {
 	b, mark := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
 	b = wire.AppendUint(b, schema.DebugAnnotation_NameIID, uint64(key))

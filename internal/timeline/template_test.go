@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// likeSlices adds slices that differ in times and two numbers; every third one has another member after them. They use a template, or
-// none.
+// likeSlices adds slices that differ only in times and two numbers; every third one has another member after these numbers. If
+// byTemplate is set, the slices use a template.
 func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate bool) {
 	t.Helper()
 	args := to.Args()
@@ -22,7 +22,7 @@ func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate
 		args.OwnKey([]byte(OwnArgs))
 		args.BeginDict()
 		args.Key([]byte("text"))
-		args.String([]byte(strings.Repeat("long ", 20))) // so that the length of the dictionary takes two bytes
+		args.String([]byte(strings.Repeat("long ", 20))) // so that the dictionary's length takes two bytes
 	}
 	number := func(key string, v int64) KeyID {
 		args.Key([]byte(key))
@@ -68,7 +68,7 @@ func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate
 	}
 }
 
-// seen lists the slices of a timeline as returned by Walk, WalkLate and Occurrences, and counts those with a template.
+// seen lists the slices of a timeline as Walk, WalkLate and Occurrences return them, and counts those with a template.
 func seen(t *testing.T, tl *Timeline) (_ string, templates int) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {
@@ -112,7 +112,7 @@ func seen(t *testing.T, tl *Timeline) (_ string, templates int) {
 	return out.String(), templates
 }
 
-// Slices of a template equal slices with full data: in memory and on disk, and if added by a pass.
+// Slices with a template equal slices with full data, both in memory and on disk, and also if a pass adds them.
 func TestTemplates(t *testing.T) {
 	const n = 2000
 	for _, extended := range []bool{false, true} {
@@ -161,7 +161,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// What a template cannot represent has none, so that its slices are given to Add.
+// Slices that a template cannot represent get no template and must be passed to Add in full.
 func TestNoTemplate(t *testing.T) {
 	keys := [2]KeyID{1, 2}
 	for name, spoil := range map[string]func(b *Builder, keys *[2]KeyID){

@@ -1,14 +1,14 @@
-// Package timeline stores a trace in memory or on disk, independent of any file format: tracks, interned text, and records in
+// Package timeline stores a trace in memory or on disk, independently of any file format: tracks, interned text, and records in
 // time order.
 //
-// A reader fills a Builder, in the order of its input. Builder.Finish sorts the records by time (those beyond the memory budget
-// are sorted in runs on disk and merged) and returns a Timeline. Timeline.Nest pairs begins with ends and assigns a lane to every
-// slice; package flowbind binds flow steps to slices. Timeline.Walk then returns the resolved events in the order required by a
-// Perfetto trace: ends before begins, parents before children, producers of flows before their consumers.
+// A reader fills a Builder in input order. Builder.Finish sorts the records by time (those beyond the memory budget are sorted in
+// runs on disk and merged) and returns a Timeline. Timeline.Nest pairs begins with ends and assigns a lane to every slice;
+// package flowbind binds flow steps to slices. Timeline.Walk then returns the resolved events in the order that Perfetto traces
+// require: ends before begins, parents before children, producers of flows before their consumers.
 //
-// What does not live here: several inputs on one timeline (package merge), anything specific to an input format (package load and
-// below) or to Perfetto's packets (package pfwire). The one exception is arguments: the reader encodes them once, in the form in
-// which they stay up to the output (see Args).
+// What does not live here: several inputs in one timeline (package merge), and anything specific to an input format (package load
+// and below) or to Perfetto packets (package pfwire). The only exception is arguments: the reader encodes them once, in the form
+// that they keep up to the output (see Args).
 package timeline
 
 import (
@@ -25,10 +25,10 @@ func (n Nanos) Duration() time.Duration { return time.Duration(n) }
 // String formats n like a time.Duration: 4ms, 1.5µs.
 func (n Nanos) String() string { return n.Duration().String() }
 
-// Microsecond is the unit of time in many formats.
+// Microsecond is the time unit of many formats.
 const Microsecond Nanos = 1000
 
-// NoTime is an unknown time: the end of a slice that never ends, the thread time of an event without one.
+// NoTime means an unknown time: the end of a slice that never ends, or the thread time of an event without one.
 const NoTime Nanos = math.MinInt64
 
 // NameID identifies an interned event name; 0: no name.
@@ -40,7 +40,7 @@ type CategoryID uint32
 // KeyID identifies an interned argument name.
 type KeyID uint32
 
-// TrackID identifies a track; 0 is the root, the whole trace.
+// TrackID identifies a track; 0 is the root, which represents the whole trace.
 type TrackID uint32
 
 // CallstackID identifies an interned call stack; 0: no stack.
@@ -49,27 +49,26 @@ type CallstackID uint32
 // FrameID identifies an interned stack frame; 0: no frame.
 type FrameID uint32
 
-// Kind is the kind of an event given to Builder.Add.
+// Kind is the kind of an event passed to Builder.Add.
 type Kind uint8
 
 // The kinds of events.
 const (
 	// Slice is an interval with a known end: TS and Dur.
 	Slice Kind = iota + 1
-	// Begin opens a slice on its track; an End of the same track closes it. On an async track the End may come from
-	// another process, see AsyncID.
+	// Begin opens a slice on its track; an End on the same track closes it. On an async track, the End may come from another
+	// process, see AsyncID.
 	Begin
-	// End closes the innermost open Begin of its track with the same name and category. An empty Name or Category
-	// matches any.
+	// End closes the innermost open Begin on its track with the same name and category. An empty Name or Category matches any.
 	End
 	// Instant is a point in time.
 	Instant
-	// Counter is a value of a counter track.
+	// Counter is a value on a counter track.
 	Counter
 	// Sample is a call stack sampled at a point in time on a thread.
 	Sample
 
-	// FlowStep is one end of a flow, created by AddFlow and never given to Add.
+	// FlowStep is one end of a flow. AddFlow creates it; it is never passed to Add.
 	FlowStep
 	dropped // by a pass
 )
@@ -79,76 +78,76 @@ type Event struct {
 	Kind  Kind
 	Track TrackID
 
-	// Event and Offset are the event's index in the input's event list and its byte offset in the unpacked input. The index orders
-	// simultaneous events, so it must never decrease from call to call, except for slices of one track, which may be added at
-	// their end. Records of one event share it.
+	// Event is the event's index in the input's event list, and Offset its byte offset in the unpacked input. The index orders
+	// simultaneous events, so it must never decrease from call to call, except for slices on one track, which may be added at
+	// their end. Records from the same event share it.
 	Event  uint32
 	Offset int64
 
 	TS  Nanos // at least 0
-	Dur Nanos // Slice only; at least 0. The end is limited to the last Nanos
+	Dur Nanos // Slice only; at least 0. The end is limited to the maximum Nanos
 
-	// ThreadTS is the CPU time of the thread at TS (Slice, Begin, End, Instant), ThreadDur the CPU time used by a Slice. Both
-	// are for thread tracks only.
+	// ThreadTS is the CPU time of the thread at TS (Slice, Begin, End, Instant), and ThreadDur the CPU time that a Slice used.
+	// Both are for thread tracks only.
 	ThreadTS, ThreadDur CPUTime
 
 	Name     []byte // UTF-8; empty: no name. Sample: what the weight counts, such as "cycles"
 	Category []byte // the category list as written in the input
-	Args     Args   // made by the Builder's ArgsEncoder
+	Args     Args   // encoded by the Builder's ArgsEncoder
 
-	Screenshot []byte // a picture of the screen at TS, as JPEG; for a Slice, Begin or Instant
+	Screenshot []byte // a picture of the screen at TS, as a JPEG; for a Slice, Begin or Instant
 
-	// Template, if not 0, replaces Name, Category, Args and CPU times of a Slice, see Builder.Template; Numbers are the values of
-	// the template's keys.
+	// Template, if not 0, replaces the Name, Category, Args and CPU times of a Slice, see Builder.Template. Numbers holds the
+	// values for the template's keys.
 	Template TemplateID
 	Numbers  [2]int64
 
-	// Sampling is for Timeline.Extend: of slices, begins and instants.
+	// Sampling is for Timeline.Extend; it applies to slices, begins and instants.
 	Sampling Sampling
 
-	// InOrder keeps a Slice at its position among simultaneous starts on its track: earlier ones without length are not moved
+	// InOrder keeps a Slice at its position among simultaneous starts on its track: earlier starts without length are not moved
 	// after it. It behaves like a Begin that needs no End.
 	InOrder bool
 
-	// Task marks a Slice or Begin as one of the tasks that a thread runs one after another. A Begin without End ends where the
-	// next task of its name begins, or with the last slice inside.
+	// Task marks a Slice or Begin as one of the tasks that a thread runs one after another. A Begin without an End ends where the
+	// next task of the same name begins, or with the last slice inside it.
 	Task bool
 
-	// LoopTask marks a Slice or Begin as a task of the event loop of its thread, or of the thread above its track: until it ends,
-	// everything else waiting for the thread is delayed. See Timeline.LongTasks.
+	// LoopTask marks a Slice or Begin as an event-loop task of its thread, or of the thread above its track: until it ends, it
+	// delays everything else that waits for the thread. See Timeline.LongTasks.
 	LoopTask bool
 
-	// Idle marks an inactive Slice or Begin on a track of states, or a Sample of a thread that waited for work: files store them
-	// in a form that only weft reads, so that viewers show a gap, and flame graphs show work.
+	// Idle marks an inactive Slice or Begin on a track of states, or a Sample of a thread that was waiting for work. Files store
+	// these in a form that only weft reads, so that viewers show a gap and flame graphs show only work.
 	Idle bool
 	// DidNotEnd marks a Begin without an End in the original recording: see Head.DidNotEnd. Only traces written by weft use it.
 	DidNotEnd bool
 
-	// KeepEnd marks an End that deletes an object (chrome-json.md 17): without a Begin it becomes an instant, and its category may
-	// differ from the Begin's.
+	// KeepEnd marks an End that deletes an object (chrome-json.md 17). If it has no Begin, it becomes an instant; its category
+	// may differ from that on the Begin.
 	KeepEnd bool
 
 	Value     Number      // Counter: the value. Sample: the weight
-	CPU       CPU         // Sample: the processor of the thread
+	CPU       CPU         // Sample: the processor that ran the thread
 	Callstack CallstackID // Slice, Begin, Instant: the stack at its start; End: at its end; Sample: the sample
 }
 
-// CPUTime is a thread's CPU time, which may be 0; the zero CPUTime is unknown.
+// CPUTime is a thread's CPU time, which can be 0. The zero CPUTime means unknown.
 type CPUTime struct{ sinceNoTime Nanos }
 
-// NewCPUTime returns a CPU time; it is unknown for NoTime.
+// NewCPUTime returns a CPU time; NoTime gives an unknown one.
 func NewCPUTime(t Nanos) CPUTime { return CPUTime{t - NoTime} }
 
-// Nanos returns the time; NoTime and false if it is unknown.
+// Nanos returns the time, or NoTime and false if it is unknown.
 func (t CPUTime) Nanos() (ns Nanos, ok bool) { return t.sinceNoTime + NoTime, t.sinceNoTime != 0 }
 
-// CPU is a processor; the zero CPU is unknown.
+// CPU is a processor. The zero CPU means unknown.
 type CPU struct{ plusOne int64 }
 
-// NewCPU returns the processor with a number.
+// NewCPU returns the processor with the given number.
 func NewCPU(number uint32) CPU { return CPU{int64(number) + 1} }
 
-// Number returns the number of the processor; false if it is unknown.
+// Number returns the number of the processor, or false if it is unknown.
 func (c CPU) Number() (n uint32, ok bool) { return uint32(c.plusOne - 1), c.plusOne > 0 }
 
 // Number is the value of a counter: an integer or a double. The zero Number is the integer 0.
@@ -182,57 +181,58 @@ func (n Number) Float() float64 {
 	return float64(int64(n.bits))
 }
 
-// FlowSpace separates equal ids of unrelated flows. It also determines the rules by which a flow ends.
+// FlowSpace separates equal ids of unrelated flows. It also determines how a flow ends.
 type FlowSpace uint8
 
 const (
-	// FlowV1 are Chrome's s, t and f events: identified by id, category and name, bound to a slice by time.
+	// FlowV1 is for Chrome's s, t and f events, which are identified by id, category and name, and bound to a slice by time.
 	FlowV1 FlowSpace = iota + 1
-	// FlowV2 are Chrome's bind_id, flow_in and flow_out: identified by the id alone, bound to the event with the id.
+	// FlowV2 is for Chrome's bind_id, flow_in and flow_out, which are identified by the id alone and bound to the event with the
+	// id.
 	FlowV2
-	// FlowNative are Perfetto's flow ids: bound to the event with the id; the latest slice of an id is the producer.
+	// FlowNative is for Perfetto flow ids, which are bound to the event with the id; the latest slice with an id is the producer.
 	FlowNative
-	// FlowFirefox are the flow ids of Firefox's markers: bound to the marker with the id. A flow is active from the first marker
-	// with its id, whatever its role, to the first FlowEnd, by start time; the next marker with this id begins another flow.
-	// Event orders simultaneous markers.
+	// FlowFirefox is for the flow ids of Firefox markers, which are bound to the marker with the id. A flow is active from the
+	// first marker with its id, whatever that marker's role, to the first FlowEnd, by start time; the next marker with this id
+	// starts another flow. Event orders simultaneous markers.
 	FlowFirefox
 
-	// FlowLink are the keys of links (AddLink) between inputs: bound to the event with the key; the earlier member leads to the
-	// later one. A FlowEnd is a child of the span that the key names, and starts no arrow.
+	// FlowLink is for the keys of links (AddLink) between inputs, which are bound to the event with the key; the earlier member
+	// leads to the later one. A FlowEnd is a child of the span that the key names, and starts no arrow.
 	FlowLink
 
 	// LastFlowSpace is the largest FlowSpace.
 	LastFlowSpace = FlowLink
 )
 
-// FlowRole is the role of an end in its flow.
+// FlowRole is the role of a flow end in its flow.
 type FlowRole uint8
 
 const (
 	// FlowStart begins a flow (s, flow_out).
 	FlowStart FlowRole = iota + 1
-	// FlowContinue is the end of one arrow and the start of the next (t, flow_in and flow_out, Perfetto's flow_ids).
+	// FlowContinue is the end of one arrow and the start of the next (t, flow_in with flow_out, Perfetto's flow_ids).
 	FlowContinue
 	// FlowEnd ends a flow (f, flow_in, Perfetto's terminating_flow_ids).
 	FlowEnd
-	// FlowServe is a child in FlowLink that serves a request: an answer comes from it.
+	// FlowServe is, in FlowLink, a child that serves a request: an answer comes from it.
 	FlowServe
-	// FlowReference is like FlowEnd in FlowLink, for an event that refers to the span named by the key.
+	// FlowReference is, in FlowLink, like FlowEnd but for an event that refers to the span named by the key.
 	FlowReference
 )
 
-// FlowBinding determines the slice to which an end is bound.
+// FlowBinding determines to which slice a flow end is bound.
 type FlowBinding uint8
 
 const (
 	// BindCarrier binds to the slice or instant of the same event (same Event index and Track).
 	BindCarrier FlowBinding = iota + 1
-	// BindEnclosing binds to the innermost slice of the thread that contains the time (bp:"e").
+	// BindEnclosing binds to the innermost slice on the thread that contains the time (bp:"e").
 	BindEnclosing
 	// BindNext binds to the next slice that starts on the thread.
 	BindNext
-	// BindNothing binds to nothing, because the carrier was dropped or cannot carry an end. As a start it still ends the earlier
-	// flow of its id.
+	// BindNothing binds to nothing, because the carrier was dropped or cannot carry a flow end. As a start, it still ends the
+	// earlier flow with its id.
 	BindNothing
 )
 
@@ -241,12 +241,12 @@ type FlowEvent struct {
 	Space    FlowSpace
 	Role     FlowRole
 	Binding  FlowBinding
-	Track    TrackID // the thread; for BindCarrier the track of the carrier
+	Track    TrackID // the thread; for BindCarrier, the carrier's track
 	Event    uint32  // as in Event
 	Offset   int64
 	TS       Nanos
 	After    Nanos   // FlowNative: the flow passes its carrier at TS+After
-	Fallback TrackID // FlowV1: the track if it binds to nothing; 0: Track's track with RoleOther
+	Fallback TrackID // FlowV1: the track to use if it binds to nothing; 0: Track's track with RoleOther
 
 	ID       uint64 // numeric id
 	IDText   []byte // an id that is not a number; replaces ID

@@ -22,7 +22,7 @@ const (
 	undeclaredTrack
 )
 
-// AsyncIDKind separates the namespaces of asynchronous ids (chrome-json.md 11).
+// AsyncIDKind separates namespaces of asynchronous ids (chrome-json.md 11).
 type AsyncIDKind uint8
 
 // The kinds of asynchronous ids.
@@ -31,13 +31,13 @@ const (
 	AsyncLocal                     // id2.local: private to the process
 	AsyncGlobal                    // id2.global: belongs to no process
 
-	// The ids of S, T, p and F, of whatever kind: private to the process.
+	// The ids of S, T, p and F, whatever their kind, are private to the process.
 	AsyncLegacy
 	AsyncLegacyLocal
 	AsyncLegacyGlobal
 )
 
-// Legacy returns the corresponding kind for the ids of S, T, p and F.
+// Legacy returns the kind for the same form of id in S, T, p and F.
 func (k AsyncIDKind) Legacy() AsyncIDKind {
 	switch k {
 	case AsyncLocal:
@@ -50,23 +50,23 @@ func (k AsyncIDKind) Legacy() AsyncIDKind {
 
 func (k AsyncIDKind) isLegacy() bool { return k >= AsyncLegacy }
 
-// AsyncKey identifies asynchronous slices that belong together. Its byte slices are not retained.
+// AsyncKey identifies asynchronous slices that belong together. Its byte slices are not retained by methods that receive it.
 type AsyncKey struct {
 	Category []byte // as written
 	Kind     AsyncIDKind
 	ID       []byte // as written, without quotes
-	IsText   bool   // the id was a string: "5" and 5 differ
-	Scope    []byte // of plain ids
+	IsText   bool   // the id was a string; "5" and 5 are different ids
+	Scope    []byte // for plain ids
 	Process  TrackID
-	// Thread is the thread to which the id is private; 0: it is shared by the threads of the process.
+	// Thread is the thread to which the id is private; 0: the threads of the process share it.
 	Thread TrackID
-	At     problem.Position // of the event, for messages about threads that share an id
+	At     problem.Position // position of the event, for messages about threads that share an id
 }
 
 // CounterUnit is the unit of a counter's values.
 type CounterUnit uint8
 
-// The units of Perfetto; others are given by name.
+// The units that Perfetto defines; others are given by name.
 const (
 	UnitNone CounterUnit = iota
 	UnitNanos
@@ -74,17 +74,17 @@ const (
 	UnitBytes
 )
 
-// CounterKey identifies and describes a counter below its parent. Its byte slice is not retained.
+// CounterKey identifies and describes a counter below its parent. Its byte slice is not retained by methods that receive it.
 type CounterKey struct {
 	Name        []byte
-	Unique      uint64 // distinguishes counters of one name; 0: equal names are one counter
+	Unique      uint64 // distinguishes counters with the same name; 0: equal names identify one counter
 	Unit        CounterUnit
 	UnitName    string
-	ShareKey    string // counters of one parent with this key share their scale
+	ShareKey    string // counters with the same parent and this key share a scale
 	Description string
 }
 
-// MergeBehavior determines which tracks of one parent viewers show as one (perfetto.md 5).
+// MergeBehavior determines which tracks with the same parent viewers combine (perfetto.md 5).
 type MergeBehavior uint8
 
 // The merge behaviours.
@@ -94,7 +94,7 @@ const (
 	MergeByKey
 )
 
-// ChildOrdering is the order in which a track's children are shown.
+// ChildOrdering is the order in which viewers show a track's children.
 type ChildOrdering uint8
 
 // The orders, numbered as in Perfetto.
@@ -115,22 +115,22 @@ type TrackSpec struct {
 	Rank        int32 // position among its siblings, if their parent orders them explicitly
 	Role        Role
 	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page; RoleInput: the name of the input
-	Lane        uint32 // number of the lane that the track is; 0: not a lane
+	Lane        uint32 // lane number if the track is a lane; 0: not a lane
 	async       *asyncKey
-	starts      uint64 // RoleInput: slices and instants on it
+	starts      uint64 // RoleInput: number of slices and instants on the track
 }
 
-// track is a row of the track table. It is small, because asynchronous ids create millions of them; data of few tracks is in specs and
-// the tables of processes, threads and counters.
+// track is a row of the track table. It is small because asynchronous ids can create millions of tracks. Data that few tracks
+// have is in specs and in the tables of processes, threads and counters.
 type track struct {
 	kind   TrackKind
-	used   bool   // some event may be shown on it
-	clock  bool   // some event has a thread time
-	hidden bool   // left out of the output
+	used   bool   // an event may be shown on it
+	clock  bool   // an event has a thread time
+	hidden bool   // omitted from the output
 	place  uint16 // index into places plus 1; 0: none
 	parent TrackID
-	name   NameID // of the first event, if the track is named after it
-	index  uint32 // into processes, threads, counters, specs or asyncs, by kind
+	name   NameID // from the first event, if the track is named after it
+	index  uint32 // into processes, threads, counters, specs or asyncs, depending on kind
 }
 
 type process struct {
@@ -139,21 +139,21 @@ type process struct {
 	labels      []string
 	rank        int32
 	hasRank     bool
-	pid         int32 // the number in the output; set by assignIDs, or earlier by RequestNumber
+	pid         int32 // number in the output; set by assignIDs, or earlier by RequestNumber
 	assigned    bool  // the pid is allocated, not from the input
 	first       problem.Position
 	noted       bool       // first is set
 	main        uint8      // strength of the evidence that it is the main process; 0: no evidence
-	taken       bool       // another input uses this number for another process, see NumberTaken
-	was         ProcessKey // the key before it was replaced because it is taken
-	recorded    int64      // the number in its recording, if renumbered
+	taken       bool       // another input uses this number for a different process, see NumberTaken
+	was         ProcessKey // the key before it was replaced because it was taken
+	recorded    int64      // number in its recording, if renumbered
 	moved       Nanos      // offset of its events from the recording
-	input       string     // the first of several inputs with the process
+	input       string     // name of the first input with this process, if there are several inputs
 	madeUp      int64      // first multiple of madeUp for allocated ids, see SetAssignedBase; 0: 1
-	displayName string     // display name, if not name, see ShowProcess
+	displayName string     // display name, if different from name, see ShowProcess
 
-	renumbered bool // another recording has a process of its original number
-	isMain     bool // the main process of its id space's browser
+	renumbered bool // another recording has a process with its original number
+	isMain     bool // the main process of the browser in its id space
 }
 
 type thread struct {
@@ -161,16 +161,16 @@ type thread struct {
 	name     lastName
 	rank     int32
 	hasRank  bool
-	tid      int64  // the number in the output, like process.pid
+	tid      int64  // number in the output, like process.pid
 	assigned bool   // the tid is allocated, not from the input
-	starts   uint64 // slices and instants on its track, without lanes
+	starts   uint64 // number of slices and instants on its track, without lanes
 	samples  uint64
-	taken    bool // another input uses this number for another thread, see NumberTaken
+	taken    bool // another input uses this number for a different thread, see NumberTaken
 	stream   bool // slices overlap legitimately, see SetStream
 	facts    []Fact
 }
 
-// lastName is the latest of several names.
+// lastName holds the name with the latest time.
 type lastName struct {
 	text  string
 	ts    Nanos
@@ -187,14 +187,14 @@ func (n *lastName) set(ts Nanos, text []byte) {
 	n.ts, n.valid = ts, true
 }
 
-// async is the additional data of an AsyncTrack: its id, and the tracks of other processes with this id.
+// async is the additional data of an AsyncTrack: its id, and the tracks with this id in other processes.
 type async struct {
 	key   asyncKey
 	group TrackID // the first track with this key in any process
-	next  TrackID // the next track of the group
+	next  TrackID // the next track in the group
 }
 
-// asyncKey is a small and comparable form of AsyncKey.
+// asyncKey is a small, comparable form of AsyncKey.
 type asyncKey struct {
 	num      uint64 // value of the id, or id of its text
 	category uint32
@@ -235,20 +235,20 @@ type trackTable struct {
 	tracks    []track
 	processes []process
 	threads   []thread
-	counters  []CounterKey // Name empty, see counterNames
+	counters  []CounterKey // Name is empty; it is in names
 	names     []string     // of counters
 	specs     []TrackSpec
 	asyncs    []async
 	aliases   map[TrackID]TrackID
 
-	namedLater bool // some tracks get their name or parent from later events
+	namedLater bool // later events determine the name or parent of some tracks
 
-	lanes    map[TrackID]uint32 // number of additional lanes, if any; set by Nest and Show
-	ownNames map[TrackID]string // of tracks named after an event whose name is not interned
+	lanes    map[TrackID]uint32 // number of additional lanes, if any; set by Nest and MarkUsed
+	ownNames map[TrackID]string // names of tracks that are named after an event with an uninterned name
 
-	*trackKeys  // of the current machine
+	*trackKeys  // for the current machine
 	threadByKey map[threadKey]TrackID
-	texts       map[string]uint32 // texts of unusual ids and scopes
+	texts       map[string]uint32 // texts of unusual ids and of scopes
 	textList    []string
 
 	machines
@@ -257,7 +257,7 @@ type trackTable struct {
 	places places
 }
 
-// trackKeys find the tracks of one machine of one input by their keys in the input.
+// trackKeys finds the tracks of one machine in one input by their keys in the input.
 type trackKeys struct {
 	processByKey map[ProcessKey]TrackID
 	childByKey   map[childKey]TrackID
@@ -327,18 +327,19 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	return id
 }
 
-// SetProcessPosition sets the first position of a process in the input, for messages about its id. Only the first call has an effect.
+// SetProcessPosition sets where a process first appears in the input, for messages about its id. Only the first call has an
+// effect.
 func (b *Builder) SetProcessPosition(process TrackID, at problem.Position) {
 	if p := b.table.process(process); !p.noted {
 		p.first, p.noted = at, true
 	}
 }
 
-// Thread returns the main track of a thread of a process, creating it if necessary.
+// Thread returns the main track of a thread in a process, creating it if necessary.
 func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	t := b.table
 	if k == (ThreadKey{}) {
-		// The main thread of a process has its number.
+		// The main thread of a process has the same number as the process.
 		if p := t.resolve(process); t.tracks[p].kind == ProcessTrack {
 			k.Num = t.process(p).key.Num
 		}
@@ -353,20 +354,20 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	return id
 }
 
-// SetStream marks a thread as a stream of a GPU, on which slices may overlap.
+// SetStream marks a thread as a GPU stream, on which slices may overlap.
 func (b *Builder) SetStream(thread TrackID) { b.table.thread(thread).stream = true }
 
-// ThreadUse describes a thread and whether it has events.
+// ThreadUse describes a thread and states whether it has events.
 type ThreadUse struct {
 	Track   TrackID
 	Process TrackID
-	Key     ThreadKey // of a main thread: the number of its process
+	Key     ThreadKey // for a main thread: the number of its process
 	Name    string    // "" if unknown
-	Main    bool      // its number equals its process's
+	Main    bool      // its number equals the number of its process
 	Used    bool      // an event was added to it or to a track below it
 }
 
-// Threads returns all threads of the input in the order of creation.
+// Threads returns all threads in the input, in order of creation.
 func (b *Builder) Threads() []ThreadUse {
 	t := b.table
 	first, processes := b.first, map[TrackID]bool{} // including processes shared with other inputs
@@ -399,23 +400,24 @@ func (b *Builder) Threads() []ThreadUse {
 	return all
 }
 
-// maxAliasHops limits a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).
+// maxAliasHops limits a chain of aliases, and maxParents the number of a track's ancestors (Perfetto allows 100).
 const (
 	maxAliasHops = 100
 	maxParents   = 98
 )
 
-// GlobalInstants returns the track for instants of the whole trace.
+// GlobalInstants returns the track for instants that concern the whole trace.
 func (b *Builder) GlobalInstants() TrackID {
 	return b.roleTrack(0, TrackSpec{Name: "Global instants", Role: RoleInstants})
 }
 
-// ProcessInstants returns the track for instants of a process.
+// ProcessInstants returns the track for instants that concern a process.
 func (b *Builder) ProcessInstants(process TrackID) TrackID {
 	return b.roleTrack(process, TrackSpec{Name: "Process instants", Role: RoleInstants})
 }
 
-// Child returns the track with a name below parent (the root, a process, a thread or another such track), creating it if necessary.
+// Child returns the track called name below parent (the root, a process, a thread or another such track), creating it if
+// necessary.
 func (b *Builder) Child(parent TrackID, name string) TrackID {
 	return b.roleTrack(parent, TrackSpec{Name: name})
 }
@@ -432,21 +434,21 @@ func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
 
-// Undeclared adds a track whose parent is unknown. It may be the Track of events and the parent of other tracks. Without a call to
-// Alias it is a track below the root, named like its first event.
+// Undeclared adds a track whose parent is unknown. It can be the Track of events and the parent of other tracks. Unless Alias
+// redirects it, it becomes a track below the root, named after its first event.
 func (b *Builder) Undeclared() TrackID {
 	b.table.namedLater = true
 	return b.table.add(track{kind: undeclaredTrack})
 }
 
-// Alias redirects events of track from, created by Undeclared, to track to. It does nothing if to already leads to from.
+// Alias redirects the events of track from, created by Undeclared, to track to. It does nothing if to already leads to from.
 func (b *Builder) Alias(from, to TrackID) {
 	if from != to && b.table.resolve(to) != from {
 		b.table.aliases[from] = to
 	}
 }
 
-// Counter returns the counter track with a key below parent, creating it if necessary. The first ShareKey of a counter wins.
+// Counter returns the counter track with key k below parent, creating it if necessary. The first ShareKey of a counter wins.
 func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	t := b.table
 	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
@@ -467,7 +469,7 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	return id
 }
 
-// Async returns the track of an asynchronous id, creating it if necessary. It is named like its first event in time order.
+// Async returns the track for an asynchronous id, creating it if necessary. It is named after its first event in time order.
 func (b *Builder) Async(k *AsyncKey) TrackID {
 	t := b.table
 	key := asyncKey{kind: k.Kind, process: k.Process, category: b.categoryID(k.Category)}
@@ -494,7 +496,7 @@ func (b *Builder) Async(k *AsyncKey) TrackID {
 		if _, ok := t.asyncByKey[key]; ok {
 			b.opts.Problems.Add(problem.AsyncIDPerThread, k.At, string(k.ID))
 		} else {
-			t.asyncByKey[key] = id // of the first thread
+			t.asyncByKey[key] = id // track of the first thread
 		}
 	case k.Kind == AsyncPlain:
 		t.joinGroup(id, key)
@@ -502,7 +504,7 @@ func (b *Builder) Async(k *AsyncKey) TrackID {
 	return id
 }
 
-// joinGroup links the track of a plain id with the tracks of the same id in other processes.
+// joinGroup links the track for a plain id with the tracks for the same id in other processes.
 func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
 	key.process = math.MaxUint32
 	head, ok := t.asyncByKey[key]
@@ -514,7 +516,7 @@ func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
 	a.group, a.next, first.next = head, first.next, id
 }
 
-// namedByEvent reports whether a track is named after its first event.
+// namedByEvent reports whether a track takes its name from its first event.
 func (t *trackTable) namedByEvent(row *track) bool {
 	switch row.kind {
 	case AsyncTrack, undeclaredTrack:
@@ -527,7 +529,7 @@ func (t *trackTable) namedByEvent(row *track) bool {
 
 func (t *trackTable) async(id TrackID) *async { return &t.asyncs[t.tracks[id].index] }
 
-// asyncID converts an id to a number if its text can be restored from the number.
+// asyncID converts an id to a number if the text can be restored from that number.
 func (t *trackTable) asyncID(id []byte, isText bool) (num uint64, form idForm) {
 	if isText {
 		if len(id) > 2 && len(id) <= 18 && id[0] == '0' && id[1] == 'x' && (id[2] != '0' || len(id) == 3) {
@@ -558,7 +560,7 @@ func lowerHex(digits []byte) (v uint64, ok bool) {
 	return v, true
 }
 
-// textID interns a text for which no string table is suitable; 0 is the empty text.
+// textID interns text for which no string table is suitable; 0 is the empty text.
 func (t *trackTable) textID(text []byte) uint32 {
 	if len(text) == 0 {
 		return 0
@@ -583,7 +585,7 @@ func (t *trackTable) idText(k *asyncKey) string {
 	return t.textOf(uint32(k.num))
 }
 
-// textOf returns the text with an id of textID.
+// textOf returns the text for an id from textID.
 func (t *trackTable) textOf(id uint32) string {
 	if id == 0 {
 		return ""
@@ -591,8 +593,8 @@ func (t *trackTable) textOf(id uint32) string {
 	return t.textList[id-1]
 }
 
-// SetAsyncID sets the id and scope of a track of RoleAsync. Only the first call has an effect; later calls return false if the id or
-// scope differs.
+// SetAsyncID sets the id and scope of a track with RoleAsync. Only the first call has an effect; later calls return false if the
+// id or scope differs.
 func (b *Builder) SetAsyncID(track TrackID, id, scope []byte) bool {
 	t := b.table
 	spec := &t.specs[t.tracks[track].index]
@@ -604,7 +606,7 @@ func (b *Builder) SetAsyncID(track TrackID, id, scope []byte) bool {
 	return *spec.async == key
 }
 
-// categoryID is the id of a category for use in keys, even if the table of categories is full.
+// categoryID returns the id of a category for use in keys, even if the category table is full.
 func (b *Builder) categoryID(text []byte) uint32 {
 	if id, ok := b.categories.intern(text); ok {
 		return id
@@ -612,7 +614,7 @@ func (b *Builder) categoryID(text []byte) uint32 {
 	return b.table.textID(text) | 1<<31
 }
 
-// SetProcessName names a process. The last name by ts, then by call order, wins; empty names are ignored.
+// SetProcessName names a process. The name with the latest ts wins, or the last call at equal ts; empty names are ignored.
 func (b *Builder) SetProcessName(process TrackID, ts Nanos, name []byte) {
 	b.table.setName(&b.table.process(process).name, ts, name)
 }
@@ -623,12 +625,12 @@ func (t *trackTable) setName(n *lastName, ts Nanos, text []byte) {
 	t.hold(len(n.text) - before)
 }
 
-// SetThreadName names a thread like SetProcessName.
+// SetThreadName names a thread, with the same rules as SetProcessName.
 func (b *Builder) SetThreadName(thread TrackID, ts Nanos, name []byte) {
 	b.table.setName(&b.table.thread(thread).name, ts, name)
 }
 
-// SetSortIndex sets the position of a process among the processes, or of a thread in its process.
+// SetSortIndex sets the position of a process among the processes, or of a thread within its process.
 func (b *Builder) SetSortIndex(id TrackID, index int32) {
 	switch t := b.table; t.tracks[id].kind {
 	case ProcessTrack:
@@ -640,22 +642,23 @@ func (b *Builder) SetSortIndex(id TrackID, index int32) {
 	}
 }
 
-// Evidence that a process is the main process of its browser, from weak to strong.
+// Evidence that a process is its browser's main process, from weak to strong.
 const (
-	MainByType   uint8 = iota + 1 // the type in its profile
-	MainByName                    // a browser's name for it
-	MainByThread                  // a browser's name for its main thread
-	MainByMark                    // the mark of an earlier conversion
-	NotMain                       // no mark of an earlier conversion that marks main processes, which overrides all names
+	MainByType   uint8 = iota + 1 // the type in the process's profile
+	MainByName                    // the name that browsers give the main process
+	MainByThread                  // the name that browsers give its main thread
+	MainByMark                    // the mark from an earlier conversion
+	NotMain                       // absence of a mark, in the output of a conversion that marks main processes; overrides all names
 )
 
-// SetMain marks a process as the main process of its browser. The process with the strongest evidence wins, then the first.
+// SetMain marks a process as the main process of its browser. The process with the strongest evidence wins; among equals, the
+// first one does.
 func (b *Builder) SetMain(process TrackID, evidence uint8) {
 	p := b.table.process(process)
 	p.main = max(p.main, evidence)
 }
 
-// findMain determines the main process of the browser, one for each recording.
+// findMain determines the browser's main process in each recording.
 func (t *trackTable) findMain() {
 	best := map[uint32]*process{} // by id space
 	for i := range t.tracks {
@@ -672,7 +675,7 @@ func (t *trackTable) findMain() {
 	}
 }
 
-// AddLabel adds a label to a process that lacks it.
+// AddLabel adds a label to a process unless the process already has it.
 func (b *Builder) AddLabel(process TrackID, label string) {
 	p := b.table.process(process)
 	if label == "" || len(p.labels) >= maxLabels || slices.Contains(p.labels, label) {
@@ -685,7 +688,7 @@ func (b *Builder) AddLabel(process TrackID, label string) {
 // maxLabels limits the labels of a process.
 const maxLabels = 1000
 
-// isOwn reports whether a track of the input was written by weft rather than recorded.
+// isOwn reports whether a track in the input was added by weft rather than recorded.
 func (t *trackTable) isOwn(id TrackID) bool {
 	row := &t.tracks[id]
 	if row.kind != NamedTrack {
@@ -698,7 +701,7 @@ func (t *trackTable) isOwn(id TrackID) bool {
 func (t *trackTable) process(id TrackID) *process { return &t.processes[t.tracks[id].index] }
 func (t *trackTable) thread(id TrackID) *thread   { return &t.threads[t.tracks[id].index] }
 
-// finish must be called after the last event: it resolves aliases, finds the used processes and assigns ids.
+// finish must be called after the last event: it resolves aliases, determines which processes are used and assigns ids.
 func (t *trackTable) finish(problems *problem.Log) {
 	for id := range t.tracks {
 		row := &t.tracks[id]
@@ -743,7 +746,7 @@ func (t *trackTable) finishParents() {
 	}
 }
 
-// clearUsed clears what finish marked as used, because events that are not in the output count there too.
+// clearUsed clears the marks that finish set, because finish also counts events that are not in the output.
 func (t *trackTable) clearUsed() {
 	for id := range t.tracks {
 		t.tracks[id].used = false
@@ -759,7 +762,7 @@ func (t *trackTable) propagate() {
 	}
 }
 
-// use marks a track and its ancestors as used. They form no cycle, see finish.
+// use marks a track and its ancestors as used. The ancestors form no cycle, see finish.
 func (t *trackTable) use(id TrackID) {
 	for id != 0 && !t.tracks[id].used {
 		t.tracks[id].used = true

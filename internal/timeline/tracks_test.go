@@ -30,7 +30,7 @@ func finish(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 	return tl
 }
 
-// use adds an instant named after the track's number to each track.
+// use adds to each track an instant named after the track's number.
 func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	t.Helper()
 	for _, id := range ids {
@@ -41,7 +41,7 @@ func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	}
 }
 
-// Equal arguments return the same track, different ones different tracks.
+// Equal arguments return the same track, and different arguments different tracks.
 func TestTracksAreCreatedOnce(t *testing.T) {
 	b, _ := newBuilder()
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -112,8 +112,8 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 	})
 }
 
-// Ids that Perfetto cannot represent are replaced by small ones, 0 by ten million, never by one that the input uses as pid or tid
-// (chrome-json.md 7).
+// Ids that Perfetto cannot represent are replaced by small ones, and 0 by ten million, but never by an id that the input uses as
+// a pid or tid (chrome-json.md 7).
 func TestAssignedIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
 	for _, pid := range []int64{0, -1, math.MinInt64, math.MaxInt32 + 1, math.MaxInt64} {
@@ -152,7 +152,7 @@ func TestAssignedIDsDoNotCollide(t *testing.T) {
 	}
 }
 
-// A process or thread with an assigned number keeps its identity: the id of the input, and a name that identifies it.
+// A process or thread with an assigned number keeps its identity: its id in the input, and a name that identifies it.
 func TestNamesOfAssignedIDs(t *testing.T) {
 	b, _ := newBuilder()
 	zero := b.Process(timeline.ProcessKey{})
@@ -183,7 +183,7 @@ func TestNamesOfAssignedIDs(t *testing.T) {
 		{negative, "python", "python (pid -6)", "python [pid -6]"},
 		{labelled, "", "GPU 1", "GPU 1 [pid -7]"},
 		{text, "renderer", "renderer", "renderer"},
-		{usable, "python (CPU)", "python (CPU)", "python (CPU) [pid 100]"}, // like python (GPU 0)
+		{usable, "python (CPU)", "python (CPU)", "python (CPU) [pid 100]"}, // labelled like python (GPU 0)
 		{stream, "stream 7", "stream 7", "stream 7"},
 		{big, "worker", "worker (tid 18446744073709551616)", "worker [tid 18446744073709551616]"},
 		{mainThread, "", "tid 0", "[tid 0]"},
@@ -195,7 +195,7 @@ func TestNamesOfAssignedIDs(t *testing.T) {
 	}
 }
 
-// Numbers assigned by an earlier conversion are used again, unless the input uses them.
+// Numbers assigned by an earlier conversion are reused unless the input uses them.
 func TestWriteAs(t *testing.T) {
 	b, _ := newBuilder()
 	first, second := b.Process(timeline.ProcessKey{}), b.Process(timeline.ProcessKey{Num: -1})
@@ -215,7 +215,7 @@ func TestWriteAs(t *testing.T) {
 	}
 }
 
-// Only events make a track and its ancestors used. Ends alone do not.
+// Only events make a track and its ancestors used; ends alone do not.
 func TestUsedTracks(t *testing.T) {
 	b, log := newBuilder()
 	unused := b.Process(timeline.ProcessKey{Num: 0})
@@ -259,7 +259,7 @@ func TestSortIndexesAndLabels(t *testing.T) {
 	}
 }
 
-// Events of an undeclared track move to its alias, and so do tracks below it.
+// Events on an undeclared track move to its alias, as do tracks below it.
 func TestAliases(t *testing.T) {
 	b, _ := newBuilder()
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -334,7 +334,7 @@ func TestLoopsOfTracks(t *testing.T) {
 	})
 }
 
-// checkTracks walks a timeline and checks that every used track has few ancestors.
+// checkTracks walks a timeline and checks that no used track has too many ancestors.
 func checkTracks(t *testing.T, b *timeline.Builder, events int) {
 	t.Helper()
 	tl := finish(t, b)
@@ -361,7 +361,7 @@ func checkTracks(t *testing.T, b *timeline.Builder, events int) {
 	}
 }
 
-// Attributes keep the order in which they were first set; the last value wins.
+// Attributes stay in the order in which they were first set; the last value wins.
 func TestAttributes(t *testing.T) {
 	b, log := newBuilder()
 	b.SetAttribute("a", "1")
@@ -399,7 +399,7 @@ func TestTooManyAttributes(t *testing.T) {
 	}
 }
 
-// Equal frames and stacks have equal ids, by which they are returned.
+// Equal frames and stacks have equal ids, by which they can be retrieved.
 func TestCallstacks(t *testing.T) {
 	b, _ := newBuilder()
 	main, f := b.Frame(timeline.Frame{Function: "main"}), b.Frame(timeline.Frame{Function: "f", File: "f.js", Line: 3, Column: 4})

@@ -2,10 +2,10 @@ package timeline
 
 import "fmt"
 
-// UniqueNames are the names in use, and the last number appended to each.
+// UniqueNames maps each name in use to the last number appended to it.
 type UniqueNames map[string]int
 
-// Take returns an unused name: the given one, or "NAME #2" with the next free number. Many equal names take linear time.
+// Take returns an unused name: the given name, or "NAME #2" with the next free number. Many equal names take linear time.
 func (u UniqueNames) Take(name string) string {
 	unique, n := name, u[name]+1
 	for n > 1 {

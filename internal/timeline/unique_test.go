@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Processes with equal names get numbers that make their names unique.
+// Processes with equal names receive numbers that make their names unique.
 func TestUniqueNames(t *testing.T) {
 	names := timeline.UniqueNames{}
 	for i, c := range [][2]string{
@@ -20,7 +20,7 @@ func TestUniqueNames(t *testing.T) {
 	}
 }
 
-// The number of a further name is stored rather than searched for.
+// The number for a further name is stored rather than searched for.
 func TestManyUniqueNames(t *testing.T) {
 	names := timeline.UniqueNames{}
 	const n = 1000

@@ -15,59 +15,61 @@ type ItemKind uint8
 // The kinds of items.
 const (
 	ItemBegin   ItemKind = iota + 1 // a slice begins
-	ItemEnd                         // the innermost open slice of the track and lane ends
+	ItemEnd                         // the innermost open slice on the track and lane ends
 	ItemInstant                     // a point in time
 	ItemCounter                     // a counter has a value
 	ItemSample                      // a call stack was sampled
 )
 
-// Head is the part of a resolved event that all passes need. Timeline.Occurrences returns only Heads, many at a time. Its byte slice
-// is valid during the call that receives it.
+// Head is the part of a resolved event that all passes need. Timeline.Occurrences returns only Heads, many at a time. Its byte
+// slice is valid only during the call that receives it.
 //
-// It is separate from Item because thousands are read ahead: a Head has 128 bytes and an Item 312, with which reading ahead takes
-// 1.3 to 1.6 times as long (BenchmarkHeads).
+// It is separate from Item because thousands are read ahead: a Head has 128 bytes and an Item 312. Reading Items ahead takes 1.3
+// to 1.6 times as long (BenchmarkHeads).
 type Head struct {
 	Kind     ItemKind
-	Complete bool // ItemBegin: the input gave the slice as one event with its duration
-	// Whole marks an ItemBegin or ItemEnd of Walk whose slice has no data at its end: Dur and ThreadDuration are complete.
+	Complete bool // ItemBegin: the slice is one event with a duration in the input
+	// Whole marks an ItemBegin or ItemEnd from Walk whose slice has no data at its end: Dur and ThreadDuration are complete.
 	Whole    bool
-	Deletion bool // the event deletes an object: an ItemEnd, or an ItemInstant if it has no start
-	// DidNotEnd marks an ItemBegin with a Dur but without an end in the input: it ends with the slice around it, or where the next
-	// task begins. In a trace written by weft, it refers to weft's own input.
+	Deletion bool // the event deletes an object; it is an ItemEnd, or an ItemInstant if the object has no start
+	// DidNotEnd marks an ItemBegin with a Dur but without an end in the input: the slice ends with the slice around it, or where
+	// the next task begins. In a trace written by weft, DidNotEnd refers to weft's own input.
 	DidNotEnd bool
 	Track     TrackID
 
 	TS  Nanos
-	Dur Nanos // ItemBegin, and ItemEnd if it is Whole: the length of the slice; NoTime if it never ends
-	// End is the end of a slice in the input; for a task without end, and what is open in it, the start of the next task. It is
-	// NoTime otherwise, even if the slice ends with the one around it. Only Occurrences and Extend set End, BeginEvent and TraceID.
+	Dur Nanos // ItemBegin, or ItemEnd if Whole is set: the length of the slice; NoTime if it never ends
+	// End is the end of a slice in the input. For a task without an end, and for slices that are still open in it, it is the
+	// start of the next task. It is NoTime otherwise, even if the slice ends with the one around it. Only Occurrences and Extend
+	// set End, BeginEvent and TraceID.
 	End Nanos
 
-	// Thread is the thread of the event, if known: its Track, or the thread that wrote an event shown on another track. 0: unknown.
-	// Walk sets it only for events shown on another track.
+	// Thread is the thread of the event, if known: its Track, or the thread that wrote an event shown on another track. 0:
+	// unknown. Walk sets it only for events shown on another track.
 	Thread     TrackID
-	NameID     NameID     // 0 if there is no name or it is not interned
-	CategoryID CategoryID // 0 if there is none or it is not interned
+	NameID     NameID     // 0 if the event has no name or the name is not interned
+	CategoryID CategoryID // 0 if the event has no category or the category is not interned
 	Event      uint32     // index of the event in the input
 	BeginEvent uint32     // ItemEnd: index of the event that began the slice
-	Lane       uint32     // set by Walk. 0: the track itself; others are additional tracks for slices that do not nest
+	Lane       uint32     // set by Walk. 0: the track itself; other lanes are additional tracks for slices that do not nest
 	Offset     int64      // byte offset of the event in the input
 
-	// Ordinal is the index of the slice or instant in the order of Walk and Scan, to which flows refer. In Walk, an ItemEnd has the
-	// ordinal of its slice. Samples may have NoOrdinal; items of an overlay do.
+	// Ordinal is the index of the slice or instant in the order of Walk and Scan; flows refer to it. In Walk, an ItemEnd has the
+	// ordinal of its slice. Samples may have NoOrdinal; items from an overlay always do.
 	Ordinal uint64
 
 	ThreadTime     CPUTime // of the thread at TS
-	ThreadDuration CPUTime // used by a Complete or Whole slice
+	ThreadDuration CPUTime // CPU time used by a Complete or Whole slice
 
 	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
 	TraceID uint64
 
 	Args Args    // nil if not requested
-	late *record // its arguments were not read, see Timeline.ReadArgs and Item.ReadArgs
+	late *record // record whose arguments were not read, see Timeline.ReadArgs and Item.ReadArgs
 }
 
-// Item is a resolved event with everything that an output needs. Its byte slices are valid during the call that receives it.
+// Item is a resolved event with all the data that an output needs. Its byte slices are valid only during the call that receives
+// it.
 type Item struct {
 	Head
 
@@ -81,28 +83,28 @@ type Item struct {
 	Idle      bool      // ItemBegin, ItemEnd, ItemSample: see Event.Idle
 	Added     bool      // belongs to an overlay and has no ordinal
 
-	walker *walker // reads late, see Item.ReadArgs
+	walker *walker // reads the arguments of late, see Item.ReadArgs
 
-	// Correlation groups slices of an overlay: those with equal texts belong together.
+	// Correlation groups slices from an overlay: those with the same text belong together.
 	Correlation string
 
-	// AsyncID and AsyncScope are the id of an asynchronous track, on its outermost slices and instants.
+	// AsyncID and AsyncScope are the id of an asynchronous track, set on its outermost slices and instants.
 	AsyncID, AsyncScope string
 }
 
-// HasAsyncID reports whether the event has the id of its track. An empty id has a scope.
+// HasAsyncID reports whether the event carries the id of its track. An empty id has a scope.
 func (it *Item) HasAsyncID() bool { return it.AsyncID != "" || it.AsyncScope != "" }
 
-// FlowRef is a resolved flow of a slice or instant. With ID 0, and the ordinal of a FlowStep, it is a flow end that is bound to
-// nothing: Walk shows it as an instant on the track "Other events" of its thread.
+// FlowRef is a resolved flow at a slice or instant. If ID is 0 and Ordinal belongs to a FlowStep, it is a flow end that is bound
+// to nothing: Walk shows it as an instant on the track "Other events" of its thread.
 type FlowRef struct {
 	Ordinal     uint64 // of the slice or instant
 	ID          uint64 // of the flow
-	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
+	Previous    uint64 // ordinal of the flow's previous member; NoOrdinal for the first
 	Terminating bool   // the flow ends here
 	Backwards   bool   // the arrow leads to the previous member, which starts earlier
 	After       Nanos  // when the flow passes, relative to the start of the slice
-	Event, Nth  uint32 // order of flows that pass at one time: by Event, then by Nth
+	Event, Nth  uint32 // order of flows that pass at the same time: by Event, then by Nth
 }
 
 // NoOrdinal is the Previous of a flow's first member.
@@ -110,21 +112,22 @@ const NoOrdinal = math.MaxUint64
 
 func (f FlowRef) ordinal() uint64 { return f.Ordinal }
 
-// AttachedFlows returns the flows given to AttachFlows; nil if there are none.
+// AttachedFlows returns the flows passed to AttachFlows; nil if there are none.
 func (t *Timeline) AttachedFlows() Attached[FlowRef] { return t.flows }
 
-// AttachFlows sets the timeline's resolved flows, which are closed with it, and counts their arrows and the ends that are bound to
-// nothing.
+// AttachFlows sets the timeline's resolved flows, which are closed with the timeline, and adds their arrows, and the ends that
+// are bound to nothing, to the totals.
 func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	t.flows = f
 	t.totals.Flows = arrows
 	t.totals.Instants += unbound
-	for _, key := range []string{OwnArgs, "ph", "flow_id"} { // of unbound ends
+	for _, key := range []string{OwnArgs, "ph", "flow_id"} { // for unbound ends
 		t.InternKey(key)
 	}
 }
 
-// MarkUsed records that an event is shown on a track that may have no others, and on which lane: the Fallback of a FlowStep.
+// MarkUsed records that an event is shown on a track that may have no other events, and on which lane: the Fallback of a
+// FlowStep.
 func (t *Timeline) MarkUsed(id TrackID, lane uint32) {
 	t.table.use(id)
 	if lane > 0 {
@@ -132,12 +135,12 @@ func (t *Timeline) MarkUsed(id TrackID, lane uint32) {
 	}
 }
 
-// segment is a part of a nested timeline that can be walked independently, see WalkSegment.
+// segment is a part of a nested timeline that can be walked independently; see WalkSegment.
 type segment struct {
 	first       uint64                  // ordinal of its first record
 	firstSample int                     // index of its first sample in the table
-	after       Nanos                   // the latest time before that
-	open        []openSlice[pendingEnd] // slices open at its start, which end later
+	after       Nanos                   // latest time before those
+	open        []openSlice[pendingEnd] // slices that are open at its start and end later
 	problems    *problem.Log
 }
 
@@ -151,17 +154,17 @@ type walker struct {
 	flows    attachedCursor[FlowRef]
 	notes    attachedCursor[Note]
 	overlay  readAhead[Item]
-	filtered []byte             // scratch for arguments without the hidden one
-	ends     map[uint32]*record // matched ends of the group, by the event at which their slice began
-	unused   int                // number of ends not yet used
-	state    []uint8            // of the group's records, if flows change their order
-	steps    int                // work spent on reordering
+	filtered []byte             // scratch for arguments without the hidden argument
+	ends     map[uint32]*record // matched ends in the group, by the event that began their slice
+	unused   int                // number of ends that are not yet used
+	state    []uint8            // states of the group's records, if flows change their order
+	steps    int                // work spent on reordering the group
 	item     Item
-	args     ArgsEncoder // of unbound flow ends
+	args     ArgsEncoder // for unbound flow ends
 
-	late     bool                 // arguments are read by Item.ReadArgs
+	late     bool                 // only Item.ReadArgs reads arguments
 	only     []bool               // for WalkSlices, by TrackID: the tracks with slices to walk
-	numbered func(ordinal uint64) // called for records in order, instead of emit; see NumberEvents
+	numbered func(ordinal uint64) // called for records in order, in place of emit; see NumberEvents
 
 	expanded []byte // scratch for the arguments of a template
 
@@ -169,9 +172,9 @@ type walker struct {
 	problems *problem.Log // outlives the walker
 }
 
-// Walk calls fn for all events in the order required by a Perfetto trace (perfetto.md 6): by time; at one time ends before begins,
-// enclosing slices before inner ones, producers of flows before their consumers. It requires Nest. It stops at an error from fn and
-// returns it.
+// Walk calls fn for all events in the order that Perfetto traces require (perfetto.md 6): by time, and at equal times ends before
+// begins, enclosing slices before inner ones, and producers of flows before their consumers. It requires Nest. It stops at an
+// error from fn and returns it.
 func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
 		if err := t.WalkSegment(ctx, i, fn); err != nil {
@@ -181,10 +184,10 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 	return nil
 }
 
-// SegmentCount returns the number of segments of the timeline. It does not depend on the memory budget.
+// SegmentCount returns the number of segments in the timeline. It does not depend on the memory budget.
 func (t *Timeline) SegmentCount() int { return len(t.segments) }
 
-// SegmentAfter returns a time between a segment and the segments before it.
+// SegmentAfter returns a time between the given segment and the segments before it.
 func (t *Timeline) SegmentAfter(i int) Nanos {
 	if i == 0 {
 		return t.totals.Start
@@ -192,17 +195,18 @@ func (t *Timeline) SegmentAfter(i int) Nanos {
 	return t.segments[i].after
 }
 
-// SegmentOf returns the index of the segment with the slice or instant of an ordinal.
+// SegmentOf returns the index of the segment that contains the slice or instant with the given ordinal.
 func (t *Timeline) SegmentOf(ordinal uint64) int {
 	return sort.Search(len(t.segments), func(i int) bool { return t.segments[i].first > ordinal }) - 1
 }
 
-// WalkSegment is Walk for one segment: all segments in turn are equivalent to Walk. Different segments can be walked concurrently.
+// WalkSegment is Walk for one segment; walking all segments in turn is equivalent to Walk. Different segments can be walked
+// concurrently.
 func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
 	return t.walkSegment(ctx, i, false, fn)
 }
 
-// walkSegment is WalkSegment; late: arguments are read only on request.
+// walkSegment is WalkSegment. If late is set, it reads arguments only on request.
 func (t *Timeline) walkSegment(ctx context.Context, i int, late bool, fn func(*Item) error) error {
 	seg := &t.segments[i]
 	end, endSample := uint64(t.store.len()), t.sampled.len()
@@ -231,7 +235,7 @@ func (t *Timeline) walkSegment(ctx context.Context, i int, late bool, fn func(*I
 	return nil
 }
 
-// newWalker returns a walker for records from an ordinal on. The caller sets open slices and attached values.
+// newWalker returns a walker for records from the given ordinal on. The caller sets the open slices and attached values.
 func (t *Timeline) newWalker(fn func(*Item) error, first uint64, late bool, sampled *sampleCursor) *walker {
 	return &walker{
 		t: t, emit: fn, ordinal: first, late: late, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
@@ -239,7 +243,7 @@ func (t *Timeline) newWalker(fn func(*Item) error, first uint64, late bool, samp
 	}
 }
 
-// walk walks over the records up to an ordinal, and the samples; after the last segment it ends what is still open.
+// walk visits the records before an ordinal, and the samples. After the last segment, it ends all slices that are still open.
 func (w *walker) walk(ctx context.Context, end uint64, last bool) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -260,7 +264,8 @@ func (w *walker) walk(ctx context.Context, end uint64, last bool) error {
 	return err
 }
 
-// segmentDone adds the problems of a segment. They are counted once, when all segments have been walked, in order.
+// segmentDone adds the problems found in a segment. They are counted only once, when all segments have been walked, in segment
+// order.
 func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	t.walking.Lock()
 	defer t.walking.Unlock()
@@ -275,7 +280,8 @@ func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	}
 }
 
-// WithOwnProblems calls fn, which may walk the nested timeline, with a copy of the problem log: problems found by fn are not added to the original log.
+// WithOwnProblems calls fn, which may walk the nested timeline, with a copy of the problem log, so that problems found by fn are
+// not added to the original log.
 func (t *Timeline) WithOwnProblems(fn func() error) error {
 	known := t.opts.Problems
 	t.opts.Problems = known.Clone()
@@ -334,15 +340,15 @@ func (w *walker) group(g *group) error {
 		err = w.sample()
 	}
 	w.ordinal = end
-	// With more than maxGroup records at one time, ends may be in a later group than their slices, which have ended without the
-	// data of these ends.
+	// With more than maxGroup records at one time, ends may be in a later group than their slices, which have then ended without
+	// the data from these ends.
 	for ; w.unused > 0; w.unused-- {
 		w.count(problem.EndWithoutBegin, g.at(g.len()-1))
 	}
 	return err
 }
 
-// nextSample writes the next sample of the table, which precedes the next record, and the ends up to its time.
+// nextSample writes the next sample from the table, which precedes the next record, after the ends up to its time.
 func (w *walker) nextSample() error {
 	if err := w.endUpTo(w.sampled.ts); err != nil {
 		return err
@@ -350,8 +356,8 @@ func (w *walker) nextSample() error {
 	return w.sample()
 }
 
-// samplesAt writes the samples that precede a record of the same time: all if it starts something, unless events are in their final
-// order, otherwise the samples of earlier events.
+// samplesAt writes the samples that precede a record with the same time: all of them if the record starts something, unless
+// events are already in their final order; otherwise only the samples of earlier events.
 func (w *walker) samplesAt(r *record) error {
 	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() && !w.t.ordered || w.sampled.event < r.event) {
 		if err := w.sample(); err != nil {
@@ -377,7 +383,7 @@ func (w *walker) sample() error {
 	return w.sampled.advance()
 }
 
-// endUpTo writes the ends up to and including a time, innermost first, and the overlay's events up to then.
+// endUpTo writes the ends up to and including ts, innermost first, and the overlay's events up to ts.
 func (w *walker) endUpTo(ts Nanos) error {
 	if err := w.overlayUpTo(ts); err != nil {
 		return err
@@ -385,7 +391,7 @@ func (w *walker) endUpTo(ts Nanos) error {
 	return w.closeUpTo(ts)
 }
 
-// closeUpTo writes the ends up to and including a time.
+// closeUpTo writes the ends up to and including ts.
 func (w *walker) closeUpTo(ts Nanos) error {
 	for o := w.open.pop(ts); o != nil; o = w.open.pop(ts) {
 		if err := w.end(&o.value, o.end); err != nil {
@@ -399,7 +405,7 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 	if w.t.table.tracks[o.track].hidden {
 		return nil
 	}
-	// Set fields one by one, because the compiler builds a literal elsewhere and copies it.
+	// Set the fields one by one, because the compiler builds a literal elsewhere and then copies it.
 	it := &w.item
 	*it = Item{}
 	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, ts, NoTime, o.track, o.lane
@@ -478,7 +484,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	return w.begun(r, ordinal)
 }
 
-// unbound converts a flow end that is bound to nothing to an instant, on the track reserved by AddFlow.
+// unbound converts a flow end that is bound to nothing to an instant on the track that AddFlow reserved.
 func (w *walker) unbound(r *record) {
 	it := &w.item
 	it.Kind, it.Dur = ItemInstant, NoTime
@@ -500,7 +506,7 @@ func (w *walker) unbound(r *record) {
 
 var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), FlowEnd: []byte("f"), FlowServe: []byte("t"), FlowReference: []byte("f")}
 
-// begun adds an open slice, or ends it if it has no length.
+// begun adds an open slice, or ends the slice immediately if it has no length.
 func (w *walker) begun(r *record, ordinal uint64) error {
 	if r.Kind() != Slice && r.Kind() != Begin || r.dur == NoTime {
 		return nil
@@ -514,7 +520,7 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 	return nil
 }
 
-// payload adds the data of a record's payload to the item.
+// payload adds the data in a record's payload to the item.
 func (w *walker) payload(r *record) error {
 	if w.late && (r.flags&flagPayload == flagArgs || r.hasTemplate()) {
 		w.item.late, w.item.walker = r, w
@@ -546,7 +552,7 @@ func (w *walker) payload(r *record) error {
 	return nil
 }
 
-// ordered reports whether every member of a flow in the group comes after its previous one.
+// ordered reports whether every flow member in the group comes after its previous member.
 func (w *walker) ordered() bool {
 	for i := range w.flows.group {
 		if f := &w.flows.group[i]; f.Previous != NoOrdinal && f.Previous > f.Ordinal {
@@ -556,22 +562,22 @@ func (w *walker) ordered() bool {
 	return true
 }
 
-// maxFlowDepth limits how far producers of producers are moved forward, maxPullSteps the work for one timestamp.
+// maxFlowDepth limits how far producers of producers are moved forward, and maxPullSteps limits the work for one timestamp.
 const (
 	maxFlowDepth = 1000
 	maxPullSteps = 1 << 24
 )
 
-// The states of a record in reorder.
+// States of a record in reorder.
 const (
 	waiting uint8 = iota
 	started
 	written
 )
 
-// reorder writes a group in which a flow leads from a record to an earlier one. At one timestamp tracks are independent of each
-// other, so everything up to the producer on its track can be written first. If flows form a cycle that is impossible; such an
-// end does not terminate its flow, because Perfetto would ignore it.
+// reorder writes a group in which a flow leads from a record to an earlier one. At one timestamp, tracks are independent of each
+// other, so everything up to the producer on its track can be written first. This is impossible if flows form a cycle; the end in
+// question then does not terminate its flow, because Perfetto would ignore it.
 func (w *walker) reorder(g *group) error {
 	w.state = append(w.state[:0], make([]uint8, g.len())...)
 	w.steps = 0
@@ -588,7 +594,7 @@ func (w *walker) reorder(g *group) error {
 	return nil
 }
 
-// writeOne writes a record after its producers. Everything before it on its lane must have been written.
+// writeOne writes a record after its producers. Everything before it on its lane must already have been written.
 func (w *walker) writeOne(g *group, i, depth int) error {
 	w.state[i] = started
 	r, refs := g.at(i), w.flows.find(w.ordinal+uint64(i))
@@ -615,7 +621,7 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 	return nil
 }
 
-// reverse reverses the arrow to a record that precedes its producer, as Perfetto draws it.
+// reverse reverses the arrow to a record that precedes its producer, because Perfetto draws it that way.
 func (w *walker) reverse(f *FlowRef) {
 	ends := f.Terminating
 	f.Terminating = false
@@ -629,7 +635,7 @@ func (w *walker) reverse(f *FlowRef) {
 	}
 }
 
-// pull writes a record and those before it on its lane, unless one of them is being written.
+// pull writes a record and those before it on its lane, unless one of them is currently being written.
 func (w *walker) pull(g *group, i, depth int) error {
 	r := g.at(i)
 	first := i

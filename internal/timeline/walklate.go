@@ -2,7 +2,7 @@ package timeline
 
 import "context"
 
-// WalkLate is Walk for passes that need few arguments: for slices and instants, only Item.ReadArgs reads them.
+// WalkLate is Walk for passes that need few arguments: the arguments of slices and instants are read only by Item.ReadArgs.
 func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
 		if err := t.walkSegment(ctx, i, true, fn); err != nil {
@@ -12,8 +12,8 @@ func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	return nil
 }
 
-// WalkSlices is WalkLate for the slices on some tracks only, in half the time: it omits instants, counters, samples, notes and
-// overlays. Flows affect only the order, as in Walk. It counts no problems.
+// WalkSlices is WalkLate restricted to slices on certain tracks, and takes half the time: it omits instants, counters, samples,
+// notes and overlays. Flows affect only the order, as in Walk. It counts no problems.
 func (t *Timeline) WalkSlices(ctx context.Context, tracks func(TrackID) bool, fn func(*Item) error) error {
 	samples, err := t.sampled.cursor(0, 0)
 	if err != nil {
@@ -35,8 +35,8 @@ func (w *walker) isWalkedSlice(r *record) bool {
 	return (r.Kind() == Slice || r.Kind() == Begin) && w.only[r.track]
 }
 
-// ReadArgs reads the arguments of an item of WalkLate or WalkSlices; other walks have read them. They are valid while the item is.
-// Errors come from temporary files.
+// ReadArgs reads the arguments of an item from WalkLate or WalkSlices; other walks have already read them. They are valid for the
+// lifetime of the item. Errors come from temporary files.
 func (it *Item) ReadArgs() error {
 	w, r := it.walker, it.late
 	switch {
@@ -54,8 +54,8 @@ func (it *Item) ReadArgs() error {
 	return err
 }
 
-// Template returns the template of arguments that were not read; 0 if there is none. Slices with the same template have the same
-// name, category and arguments, except for two numbers.
+// Template returns the template for arguments that have not been read; 0 if there is none. Slices with the same template have the
+// same name, category and arguments, except for two numbers.
 func (it *Item) Template() TemplateID {
 	if it.late == nil || !it.late.hasTemplate() {
 		return 0

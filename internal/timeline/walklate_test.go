@@ -20,7 +20,7 @@ func lateItem(t *testing.T, it *timeline.Item) string {
 		it.ThreadTime, it.ThreadDuration, it.Complete, it.DidNotEnd, it.Thread, it.Callstack, fmt.Sprintf(" %x", it.Args))
 }
 
-// WalkLate returns the same items as Walk, and the arguments on request, even repeatedly: in memory and from disk.
+// WalkLate returns the same items as Walk, and their arguments on request, even repeatedly, both in memory and from disk.
 func TestWalkLate(t *testing.T) {
 	for seed := range uint64(6) {
 		text := strings.Join(randomLines(seed, 2000), "\n")
@@ -54,7 +54,7 @@ func TestWalkLate(t *testing.T) {
 	}
 }
 
-// WalkSlices returns the slices of the requested tracks, in the order of Walk. It counts no problems.
+// WalkSlices returns the slices on the requested tracks, in the order of Walk. It counts no problems.
 func TestWalkSlices(t *testing.T) {
 	for seed := range uint64(6) {
 		text := strings.Join(randomLines(seed, 2000), "\n")
@@ -91,7 +91,7 @@ func TestWalkSlices(t *testing.T) {
 	}
 }
 
-// An error of the callback, or a context that is done, ends a walk over slices.
+// An error from the callback, or a context that is done, ends a walk over slices.
 func TestWalkSlicesEnds(t *testing.T) {
 	tl, _ := resolve(t, largeMemory, "X 1/1 a 0 10\nX 1/1 b 20 10")
 	all := func(timeline.TrackID) bool { return true }

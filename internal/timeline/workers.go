@@ -2,10 +2,10 @@ package timeline
 
 import "runtime"
 
-// memoryPerWorker is the memory that a worker may use: blocks of the input, bundles of the output, a compressor.
+// memoryPerWorker is the memory that a worker may use, for input blocks, output bundles and a compressor.
 const memoryPerWorker = 16 << 20
 
-// WorkerCount returns the number of workers for a trace: n, or if that is 0 the number of cores, limited by the memory.
+// WorkerCount returns the number of workers for a trace: n, or the number of cores if n is 0, limited by memory.
 func WorkerCount(n int, memory int64) int {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)

@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// ErrNoBrowser is the error of OpenBrowser if there is no program that opens pages, or none did.
+// ErrNoBrowser is returned by OpenBrowser if no program could open the page.
 var ErrNoBrowser = errors.New("no browser could be opened")
 
-// failsWithin is how long to wait for a program that opens a page to fail. One that still runs after it has opened the page, and may be the browser.
+// failsWithin is how long to wait for a program that opens a page to fail. A program that is still running after this time is
+// assumed to have opened the page; it may be the browser itself.
 const failsWithin = 3 * time.Second
 
-// OpenBrowser opens Address in the user's browser and returns when that has worked, which may take three seconds. Each program that is
-// tried gets a file of its own that leads there, because one that fails may have used its up. The browser lives on when this program
-// ends.
+// OpenBrowser opens Address in the user's browser and returns once that has worked, which may take three seconds. Each
+// program that it tries gets its own file that leads there, because a program that fails may have used up the address. The
+// browser keeps running when this program ends.
 func (s *Server) OpenBrowser() error {
 	for _, b := range browsers(runtime.GOOS, os.Getenv) {
 		address, file, err := s.onceAddress()
@@ -42,10 +43,10 @@ func redirection(address string) string {
 
 // writePrivate writes a page into a new file that only the user and browsers can read.
 func writePrivate(page string) (name string, err error) {
-	folder := "" // the system's for temporary files
+	folder := "" // the system's folder for temporary files
 	if home, err := os.UserHomeDir(); err == nil && runtime.GOOS == "linux" {
 		if _, err := os.Stat(filepath.Join(home, "snap")); err == nil {
-			folder = home // browsers in snap packages have temporary files of their own, and see no hidden folders
+			folder = home // browsers in snap packages have their own temporary folder, and cannot see hidden folders
 		}
 	}
 	f, err := os.CreateTemp(folder, "weft-view-*.html") // with mode 0600
@@ -60,14 +61,14 @@ func writePrivate(page string) (name string, err error) {
 	return f.Name(), nil
 }
 
-// A browser is a command that opens a page, and the form in which it takes names of files. Names must not contain characters that are special to a
-// shell or a URL handler.
+// A browser is a command that opens a page, with the form of file names that it expects. Names must not contain characters
+// that are special to a shell or a URL handler.
 type browser struct {
 	command []string
 	name    func(file string) (string, error)
 }
 
-// withName inserts a name into a command: in place of %s, as is usual in $BROWSER, or at its end.
+// withName adds a name to a command: in place of %s, as is usual in $BROWSER, or at the end.
 func withName(command []string, name string) []string {
 	text := strings.Join(command, "\x00")
 	if strings.Contains(text, "%s") {
@@ -76,20 +77,20 @@ func withName(command []string, name string) []string {
 	return append(command, name)
 }
 
-// browsers returns the commands that open a page, the first choice first.
+// browsers returns the commands that open a page, in order of preference.
 func browsers(goos string, getenv func(string) string) (found []browser) {
 	add := func(name func(string) (string, error), command ...string) {
 		found = append(found, browser{command, name})
 	}
 	for _, choice := range filepath.SplitList(getenv("BROWSER")) {
 		words := strings.Fields(choice)
-		if len(words) == 0 || strings.HasSuffix(words[0], "/bin/helpers/browser.sh") { // of VS Code, opens pages on another machine
+		if len(words) == 0 || strings.HasSuffix(words[0], "/bin/helpers/browser.sh") { // VS Code's helper opens pages on another machine
 			continue
 		}
 		add(fileURL, words...)
 	}
 	switch {
-	case goos == "windows": // cmd /c start would take & and ^ apart, explorer.exe opens a folder
+	case goos == "windows": // cmd /c start interprets & and ^, explorer.exe opens a folder
 		add(filePath, "rundll32", "url.dll,FileProtocolHandler")
 	case goos == "darwin":
 		add(filePath, "/usr/bin/open")
@@ -112,13 +113,13 @@ func fileURL(file string) (string, error) {
 	return (&url.URL{Scheme: "file", Path: path}).String(), nil
 }
 
-// windowsPath returns the Windows path of a file of WSL.
+// windowsPath returns the Windows path of a file in WSL.
 func windowsPath(file string) (string, error) {
 	name, err := exec.Command("wslpath", "-w", file).Output()
 	return strings.TrimSpace(string(name)), err
 }
 
-// opens runs a command and reports whether it did not fail in time.
+// opens runs a command and reports whether it succeeds or is still running after failsWithin.
 func opens(command []string) bool {
 	cmd := exec.Command(command[0], command[1:]...)
 	detach(cmd)

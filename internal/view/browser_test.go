@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// Each system has its way to open a page; $BROWSER comes first everywhere.
+// Each system has its own way to open a page; $BROWSER comes first everywhere.
 func TestBrowsers(t *testing.T) {
 	for _, test := range []struct {
 		goos string
@@ -44,7 +44,7 @@ func TestBrowsers(t *testing.T) {
 			return value
 		}
 		if strings.Contains(test.env, ":a") && runtime.GOOS == "windows" {
-			continue // lists have other separators there
+			continue // list separators differ there
 		}
 		var got []string
 		for _, b := range browsers(test.goos, getenv) {
@@ -61,7 +61,7 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// script writes a program that notes what it was called with, and then does what the text says.
+// script writes a program that records its arguments and then runs the text.
 func script(t *testing.T, name, text string) (program, noted string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -83,8 +83,8 @@ func noDisplay(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 }
 
-// The first program that does not fail has opened the page. What it gets on its command line, which other users can read, leads to a file
-// that they cannot read, and that is gone when it was of use.
+// The first program that does not fail has opened the page. Its command line, which other users can read, names a file that
+// they cannot read, and that is removed once it has been used.
 func TestOpenBrowser(t *testing.T) {
 	noDisplay(t)
 	s := startServer(t, Options{})
@@ -130,7 +130,7 @@ func TestOpenBrowser(t *testing.T) {
 		t.Errorf("after its use: %v", err)
 	}
 
-	if err := s.OpenBrowser(); err != nil { // no browser comes
+	if err := s.OpenBrowser(); err != nil { // no browser connects
 		t.Fatal(err)
 	}
 	s.Close()
@@ -142,7 +142,7 @@ func TestOpenBrowser(t *testing.T) {
 	}
 }
 
-// Nothing is left where no browser can be opened.
+// No files are left if no browser can be opened.
 func TestNoBrowser(t *testing.T) {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		t.Skip("it has another way, which would open one")
@@ -161,7 +161,7 @@ func TestNoBrowser(t *testing.T) {
 	}
 }
 
-// Browsers in snap packages see neither the folder for temporary files nor hidden ones.
+// Browsers in snap packages can see neither the folder for temporary files nor hidden folders.
 func TestFileForSnap(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("snap packages are of Linux")
@@ -180,7 +180,7 @@ func TestFileForSnap(t *testing.T) {
 	}
 }
 
-// A file has another name in an address and for programs of Windows.
+// File names take other forms in addresses and for Windows programs.
 func TestFileNames(t *testing.T) {
 	for file, want := range map[string]string{"/tmp/a b%.html": "file:///tmp/a%20b%25.html", "C:/a.html": "file:///C:/a.html"} {
 		if got, err := fileURL(file); got != want || err != nil {
@@ -199,7 +199,7 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// A program that still runs after three seconds is the browser.
+// A program that is still running after three seconds is taken for the browser.
 func TestBrowserThatStays(t *testing.T) {
 	recording.NeedAll(t, "it is waited for")
 	stays, _ := script(t, "stays", "exec sleep 4")

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach keeps Ctrl-C in the terminal from a browser that was started there.
+// detach keeps Ctrl-C in the terminal from ending a browser that was started there.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A limitedListener hands out a bounded number of connections at a time. If all are taken, a further one does not wait for those that
-// anyone on this machine may have opened: the one among them that has been at the same request, or waited for one, for the longest time
-// is closed. Connections over which the secret came are left alone.
+// A limitedListener bounds the number of connections at a time. Anyone on this machine may open connections, so a new one
+// does not wait if all are taken: the listener closes the one that has been busy with the same request, or idle, for the
+// longest time. It never closes a connection that has sent the secret.
 type limitedListener struct {
 	net.Listener
 	limit int
-	freed chan struct{} // has an element when one was closed
+	freed chan struct{} // has an element once a connection was closed
 
 	mu   sync.Mutex
 	open map[*limitedConn]struct{}
@@ -23,7 +23,7 @@ type limitedListener struct {
 	once   sync.Once
 }
 
-// grace is the time that a connection has at least, so that many that come at once do not close each other.
+// grace is the minimum time that a connection stays open, so that many simultaneous ones do not close each other.
 const grace = 50 * time.Millisecond
 
 func newLimitedListener(l net.Listener, n int) *limitedListener {
@@ -53,7 +53,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// admit takes a connection if there is room.
+// admit accepts a connection if there is room.
 func (l *limitedListener) admit(c *limitedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *limitedListener) admit(c *limitedConn) bool {
 	return true
 }
 
-// victim returns the connection that makes room for another one, and how long it still has; nil if there is none.
+// victim returns the connection to close for another one, and the rest of its grace time; nil if there is none.
 func (l *limitedListener) victim() (wait time.Duration, victim *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *limitedListener) victim() (wait time.Duration, victim *limitedConn) {
 	return grace - time.Since(victim.since), victim
 }
 
-// waitForRoom waits until a connection is closed, or a time has passed. It is false if the listener was closed.
+// waitForRoom waits until a connection is closed, or a time has passed. It returns false if the listener was closed.
 func (l *limitedListener) waitForRoom(most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -105,8 +105,8 @@ type limitedConn struct {
 	listener *limitedListener
 
 	// The following are guarded by listener.mu.
-	since   time.Time // when it was accepted, its request began, or its last one ended
-	trusted bool      // the secret came over it
+	since   time.Time // when it was accepted, its request started, or its last request ended
+	trusted bool      // it has sent the secret
 }
 
 // Close implements net.Conn.
@@ -122,7 +122,7 @@ func (c *limitedConn) Close() error {
 	return err
 }
 
-// noteState is http.Server.ConnState.
+// noteState is used as http.Server.ConnState; it records the time of the change.
 func noteState(c net.Conn, _ http.ConnState) {
 	if c, ok := c.(*limitedConn); ok {
 		c.listener.mu.Lock()
@@ -134,12 +134,12 @@ func noteState(c net.Conn, _ http.ConnState) {
 // connKey is the key of the connection in the context of a request.
 type connKey struct{}
 
-// withConn is http.Server.ConnContext.
+// withConn is used as http.Server.ConnContext; it adds the connection to the context.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// trust keeps the connection of a request that has the secret.
+// trust protects the connection of a request with the secret from being closed for another one.
 func trust(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(*limitedConn); ok {
 		c.listener.mu.Lock()
@@ -148,7 +148,7 @@ func trust(r *http.Request) {
 	}
 }
 
-// A patientWriter bounds the time that each piece of an answer takes to write, instead of the time for the whole.
+// A patientWriter bounds the time to write each piece of an answer, instead of the whole answer.
 type patientWriter struct {
 	http.ResponseWriter
 	patience time.Duration
@@ -160,5 +160,5 @@ func (w patientWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap gives http.ResponseController the writer.
+// Unwrap returns the inner writer, for http.ResponseController.
 func (w patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

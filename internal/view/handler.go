@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	oncePath   = "/go/"          // of the addresses of onceAddress
-	directName = "trace.pftrace" // of the trace of a Direct server, below the secret. The UI tells others what it fetches, so it says nothing
+	oncePath   = "/go/"          // prefix of the paths from onceAddress
+	directName = "trace.pftrace" // a Direct server's trace; it reveals nothing, because the UI tells others what it fetches
 )
 
 // ServeHTTP implements http.Handler.
@@ -37,14 +37,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveName(patientWriter{w, userPatience}, r, name)
 }
 
-// refuse answers a request without the secret and closes the connection, which would take a slot from the user (rule 9).
+// refuse answers a request without the secret and closes the connection, so that it does not take a slot from the user (rule
+// 9).
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)
 }
 
-// setSafeHeaders sets what every answer has (rule 7). There is no Cross-Origin-Opener-Policy: it would cut the page off from the tab
-// of the UI that it opens.
+// setSafeHeaders sets the headers of every answer (rule 7). Cross-Origin-Opener-Policy is not among them, because it would
+// cut the page off from the UI tab that it opens.
 func setSafeHeaders(h http.Header) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -52,8 +53,8 @@ func setSafeHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// isLoopback reports whether a Host is one by which browsers reach this machine and nothing else (rule 2). The port may be any: ssh -L
-// changes it.
+// isLoopback reports whether browsers reach only this machine by a Host header's name (rule 2). Any port is allowed, because
+// ssh -L changes it.
 func isLoopback(host string) bool {
 	name, port := host, ""
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
@@ -65,20 +66,21 @@ func isLoopback(host string) bool {
 	return slices.Contains([]string{"127.0.0.1", "localhost", "[::1]"}, name)
 }
 
-// belowSecret returns what follows the secret in a path (rule 3).
+// belowSecret returns the part of a path after the secret (rule 3).
 func (s *Server) belowSecret(path string) (name string, ok bool) {
 	secret, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return name, ok && subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) == 1
 }
 
-// serveOnce answers for an address of onceAddress. HEAD does not use it up, so it learns nothing.
+// serveOnce answers a request to an address from onceAddress. A HEAD request does not use the address up, so it learns
+// nothing.
 func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) {
 	if r.Method != http.MethodGet || !s.useOnce(once) {
 		refuse(w, http.StatusNotFound)
 		return
 	}
 	s.enter()
-	target := "/" + s.secret + "/" // of the same origin, which ssh -L may have changed
+	target := "/" + s.secret + "/" // on the same origin, which ssh -L may have changed
 	if s.opts.Direct {
 		target = s.Address()
 	}
@@ -86,7 +88,7 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) 
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// serveName answers for what is below the secret.
+// serveName answers requests below the secret.
 func (s *Server) serveName(w http.ResponseWriter, r *http.Request, name string) {
 	var serve func(http.ResponseWriter, *http.Request)
 	methods := []string{http.MethodGet, http.MethodHead}
@@ -132,7 +134,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // it takes as long as the page is open
+	_ = control.SetReadDeadline(time.Time{}) // the request lasts while the page is open
 	for {
 		state, changed := s.pageState()
 		fmt.Fprintf(w, "data: %s\n\n", state)
@@ -153,10 +155,11 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// maxNumber bounds the number of a trace in a request.
+// maxNumber bounds the length of a trace number in a request.
 const maxNumber = 20
 
-// serveOpened handles the page's message that it has handed over a trace. A page of another origin cannot send that Origin (rule 5).
+// serveOpened handles the page's message that it has handed over a trace. Pages of other origins cannot send the required
+// Origin header (rule 5).
 func (s *Server) serveOpened(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Origin") != "http://"+r.Host {
 		w.WriteHeader(http.StatusForbidden)
@@ -197,7 +200,7 @@ func (s *Server) serveDirect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A countedWriter counts the bytes of an answer that went out.
+// A countedWriter counts the bytes of an answer that were sent.
 type countedWriter struct {
 	http.ResponseWriter
 	n int64

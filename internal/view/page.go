@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The parts of the page. They contain nothing about traces, whose names come as data and are shown as text.
+// The parts of the page. They contain nothing about traces, whose names arrive as data and are shown as text.
 var (
 	//go:embed page/page.html
 	pageHTML string
@@ -15,11 +15,11 @@ var (
 	pageJS string
 )
 
-// A page is what is served at the secret.
+// A page is the page served at the secret, with its Content-Security-Policy.
 type page struct{ html, policy string }
 
-// newPage puts the page together. Its policy allows nothing but its own style and script, requests to its own origin, and frames
-// of the UI and of its own origin (rule 7).
+// newPage assembles the page. Its policy allows only its own style and script, requests to its own origin, and frames of the
+// UI and of its own origin (rule 7).
 func newPage(uiOrigin string) page {
 	html := strings.NewReplacer("/* style */", pageCSS, "/* script */", pageJS).Replace(pageHTML)
 	return page{

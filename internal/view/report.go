@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// A Report is a page about a trace, which the page shows beside the timeline. It has its style and its script in it, and may run and use
-// only those.
+// A Report is a page about a trace, which the main page shows beside the timeline. Its style and script are inline, and it
+// may use only these.
 type Report struct {
 	HTML                  []byte
-	ScriptHash, StyleHash string   // as a Content-Security-Policy names them: sha256-…
-	Span                  Window   // of the trace: what the report asks to show must be in it
-	Tracks                []string // the rows of its timeline, as the UI calls them
+	ScriptHash, StyleHash string   // in the form of a Content-Security-Policy: sha256-…
+	Span                  Window   // of the trace; the report can ask to show only times in it
+	Tracks                []string // the rows of its timeline, by their names in the UI
 }
 
 // Report sets the report of a trace.
@@ -20,8 +20,8 @@ func (t *Trace) Report(r Report) { t.update(func() { t.report = &r }) }
 // Unreported records that there is no report.
 func (t *Trace) Unreported() { t.update(func() { t.unreported = true }) }
 
-// serveReport gives the report. It is framed by the page, without the rights of its origin (the attribute sandbox), and its policy lets
-// it run what is in it and nothing else (rule 7).
+// serveReport serves the report. The page frames it without the rights of its origin (the sandbox attribute), and its policy
+// lets it run only its own script (rule 7).
 func (t *Trace) serveReport(w http.ResponseWriter, _ *http.Request) {
 	t.server.mu.Lock()
 	report := t.report
@@ -36,7 +36,8 @@ func (t *Trace) serveReport(w http.ResponseWriter, _ *http.Request) {
 	w.Write(report.HTML)
 }
 
-// policy returns the policy of a report. It does not name what is in HTML: otherwise a script that got into it would be allowed.
+// policy returns the policy of a report. The hashes in it are not computed from HTML: otherwise a script injected there would
+// be allowed.
 func (r *Report) policy() string {
 	return "default-src 'none'; script-src '" + r.ScriptHash + "'; style-src '" + r.StyleHash + "'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 }

@@ -1,22 +1,24 @@
 // Package view shows traces in the Perfetto UI of the user's browser. A Server listens on the loopback interface and serves one
 // page, which frames the UI, fetches a trace from its own origin, and posts it to the UI; OpenBrowser opens the page.
 //
-// The user trusts the Server with traces that no one else may read: not other users of the machine, who can connect to every port and
-// read every command line, and not the pages of other web sites, which run in the same browser. So the Server
+// The user trusts the Server with traces that no one else may read: neither other users of the machine, who can connect to
+// every port and read every command line, nor pages of other web sites, which run in the same browser. So the Server
 //
-//  1. listens on 127.0.0.1, and there is no way to have it listen elsewhere;
-//  2. answers only requests whose Host is a loopback name. A web site whose name resolves to 127.0.0.1 (DNS rebinding) has its own;
-//  3. has everything below a random secret, and says nothing of what is not: 404 and no content. A request to POST /status, by which
-//     the Perfetto UI looks for a trace processor, is answered like that, too: to 200 it would talk;
-//  4. gives programs that open browsers a file that only the user can read, because other users can read command lines. It has an
-//     address that is good once and for a minute, and leads to the secret;
-//  5. takes GET and HEAD, and one POST from its own page;
-//  6. allows no other origin to read anything (CORS). Only a Direct server lets the UI read the trace;
-//  7. has a page that may run its own script, use its own style, talk to its own origin and frame the UI, and nothing else;
-//  8. serves the files of a UI of one's own from a second port, so that they are of another origin, with a policy that keeps them from
-//     talking to anybody else;
-//  9. bounds the time to read a request and to write an answer, the number of connections and the length of headers, and never lists
-//     a folder. Those who do not know the secret get one answer for a connection, and make room for those who do.
+//  1. listens on 127.0.0.1, and cannot be made to listen elsewhere;
+//  2. answers only requests whose Host is a loopback name. A web site whose name resolves to 127.0.0.1 (DNS rebinding) sends
+//     its own name;
+//  3. serves everything below a random secret, and answers all other requests with 404 and no content. That includes POST
+//     /status, by which the Perfetto UI looks for a trace processor: if it got 200, it would go on to talk to it;
+//  4. gives programs that open browsers a file that only the user can read, because other users can read command lines. The
+//     file contains an address that works only once and only for a minute, and leads to the secret;
+//  5. accepts GET and HEAD, and one kind of POST from its own page;
+//  6. lets no other origin read anything (CORS), except that a Direct server lets the UI read the trace;
+//  7. serves a page that may only run its own script, use its own style, talk to its own origin, and frame the UI and
+//     reports;
+//  8. serves the files of the user's own UI from a second port, and so from another origin, with a policy that keeps them
+//     from talking to anyone else;
+//  9. bounds the time to read a request and to write an answer, the number of connections and the length of headers, and
+//     never lists a folder. Clients without the secret get one answer per connection, and make room for clients with it.
 //
 // What does not live here: converting traces, and messages on the terminal (cmd/weft).
 package view
@@ -42,44 +44,45 @@ import (
 
 const (
 	maxConnections = 16
-	readTimeout    = 10 * time.Second // of a request with its body, and of an idle connection
-	writeTimeout   = 10 * time.Second // of an answer to someone who has not shown the secret, and of each piece of a UI from files
-	userPatience   = 5 * time.Minute  // of each piece of an answer below the secret: a browser may ask where to save a download
+	readTimeout    = 10 * time.Second // for a request with its body, and for an idle connection
+	writeTimeout   = 10 * time.Second // for an answer to a client without the secret, and for each piece of a UI from files
+	userPatience   = 5 * time.Minute  // for each piece of an answer below the secret: a browser may ask where to save a download
 	maxHeader      = 16 << 10         // bytes
-	goodbye        = time.Second      // for answers under way when the server ends
+	goodbye        = time.Second      // for pending answers when the server ends
 )
 
 // Options configure a Server.
 type Options struct {
-	// Port is the port to listen on; 0: any that is free.
+	// Port is the port to listen on; 0: any free port.
 	Port int
 
 	// UI is the Perfetto UI to show traces in. The server closes it.
 	UI *UI
 
-	// Direct has the UI fetch the trace itself, from a public page to this machine, instead of framing it. There is one trace then.
+	// Direct makes the UI, which is then a page of its own instead of a frame, fetch the trace itself from this machine.
+	// There is only one trace then.
 	Direct bool
 }
 
-// A Server serves traces to the browser of one user. Its methods may be called by several goroutines.
+// A Server serves traces to the browser of one user. Its methods may be called concurrently.
 type Server struct {
 	opts     Options
 	secret   string
 	listener net.Listener
-	ui       net.Listener // of a UI from files; nil: there is none
+	ui       net.Listener // for a UI from files; nil: none
 	page     page
 	now      func() time.Time
 
 	mu      sync.Mutex
-	once    map[string]onceEntry // addresses that were not used yet
-	entered chan struct{}        // closed when one was used
+	once    map[string]onceEntry // unused addresses
+	entered chan struct{}        // closed once an address was used
 	traces  []*Trace
 	changed chan struct{} // closed and replaced when something that the page shows changes
 	ended   chan struct{} // closed when the server ends
 	end     sync.Once
 }
 
-// Listen begins to listen. Nothing is answered until Serve is called; connections wait until then.
+// Listen starts to listen. Connections wait, and nothing is answered, until Serve is called.
 func Listen(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, secret: newSecret(), now: time.Now,
@@ -113,7 +116,7 @@ func listen(port int) (net.Listener, error) {
 
 func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-// newSecret returns 16 random bytes as text for addresses: letters, digits, - and _.
+// newSecret returns 16 random bytes as text that is safe in addresses: letters, digits, - and _.
 func newSecret() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -128,8 +131,8 @@ func (s *Server) Ports() []int {
 	return []int{portOf(s.listener), portOf(s.ui)}
 }
 
-// Address returns the address of the page, or of a Direct server the link of the UI. It contains the secret: it may be shown to the
-// user and to no one else.
+// Address returns the address of the page or, for a Direct server, a link to the UI. It contains the secret, so only the user
+// may see it.
 func (s *Server) Address() string {
 	if s.opts.Direct {
 		return s.opts.UI.link("url=" + s.root() + directName)
@@ -137,10 +140,11 @@ func (s *Server) Address() string {
 	return s.root()
 }
 
-// Asks reports whether a browser may ask the user if the UI of a Direct server may fetch the trace: a UI on this machine may.
+// Asks reports whether a browser may ask the user for permission before the UI of a Direct server fetches the trace. A UI on
+// this machine needs no permission.
 func (s *Server) Asks() bool { return s.ui == nil }
 
-// UIName returns the host of the UI, as a browser calls it when it asks the user.
+// UIName returns the host of the UI, as a browser names it when it asks the user.
 func (s *Server) UIName() string {
 	_, host, _ := strings.Cut(s.opts.UI.origin, "://")
 	return host
@@ -150,17 +154,17 @@ func (s *Server) root() string { return s.base() + "/" + s.secret + "/" }
 
 func (s *Server) base() string { return fmt.Sprintf("http://127.0.0.1:%d", portOf(s.listener)) }
 
-// onceLife is how long an address of onceAddress is good.
+// onceLife is how long an address from onceAddress is valid.
 const onceLife = time.Minute
 
-// An onceEntry is an address that leads to the secret once.
+// An onceEntry is an address that leads to the secret only once.
 type onceEntry struct {
 	until time.Time
-	file  string // with the address
+	file  string // file that contains the address
 }
 
-// onceAddress returns an address that leads to Address once, within a minute, and keeps it in a new file of the user's (rule 4). The file
-// goes when the address is used, or is good no longer.
+// onceAddress returns an address that leads to Address only once and within a minute, and writes it to a new private file
+// (rule 4). The file is removed once the address is used or expires.
 func (s *Server) onceAddress() (address, file string, err error) {
 	once := newSecret()
 	address = s.base() + oncePath + once
@@ -172,7 +176,7 @@ func (s *Server) onceAddress() (address, file string, err error) {
 	s.mu.Unlock()
 	time.AfterFunc(onceLife, func() { s.useOnce(once) })
 	select {
-	case <-s.ended: // and may not have seen it
+	case <-s.ended: // Close may have missed the new entry
 		s.useOnce(once)
 		return "", "", net.ErrClosed
 	default:
@@ -180,7 +184,7 @@ func (s *Server) onceAddress() (address, file string, err error) {
 	return address, file, nil
 }
 
-// useOnce reports whether an address is good, and uses it up.
+// useOnce reports whether an address is valid, and uses it up.
 func (s *Server) useOnce(once string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +193,7 @@ func (s *Server) useOnce(once string) bool {
 		return false
 	}
 	delete(s.once, once)
-	_ = os.Remove(entry.file) // which says nothing any more
+	_ = os.Remove(entry.file) // the address in it is no longer valid
 	return s.now().Before(entry.until)
 }
 
@@ -204,10 +208,11 @@ func (s *Server) enter() {
 	}
 }
 
-// Entered returns a channel that is closed when the browser of OpenBrowser has come.
+// Entered returns a channel that is closed when the browser from OpenBrowser has connected.
 func (s *Server) Entered() <-chan struct{} { return s.entered }
 
-// Serve answers requests until ctx is done. Then it ends pages that still listen, and closes all connections and files.
+// Serve answers requests until ctx is done. Then it ends the event streams of open pages, and closes all connections and
+// files.
 func (s *Server) Serve(ctx context.Context) error {
 	servers := []*http.Server{newHTTPServer(s)}
 	listeners := []net.Listener{s.listener}
@@ -224,7 +229,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case err = <-failed:
 	}
 	select {
-	case <-s.ended: // it was closed
+	case <-s.ended: // the server was closed
 		err = nil
 	default:
 	}
@@ -232,13 +237,13 @@ func (s *Server) Serve(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	for _, server := range servers {
-		_ = server.Shutdown(last) // what takes longer is cut off
+		_ = server.Shutdown(last) // answers that take longer are cut off
 		server.Close()
 	}
 	return err
 }
 
-// Close ends the server: Serve returns if it was called, and no connection is accepted any more.
+// Close ends the server: Serve returns if it was called, and no more connections are accepted.
 func (s *Server) Close() {
 	s.end.Do(func() {
 		close(s.ended)
@@ -256,7 +261,7 @@ func (s *Server) Close() {
 	})
 }
 
-// newHTTPServer returns a server with bounds (rule 9).
+// newHTTPServer returns a server with time and size limits (rule 9).
 func newHTTPServer(h http.Handler) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -271,6 +276,6 @@ func newHTTPServer(h http.Handler) *http.Server {
 		ConnContext:                  withConn,
 		ConnState:                    noteState,
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     log.New(io.Discard, "", 0), // errors of requests, which interest no one
+		ErrorLog:                     log.New(io.Discard, "", 0), // discard errors of requests
 	}
 }

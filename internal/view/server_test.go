@@ -63,7 +63,7 @@ func (s *testServer) ready() {
 	s.trace.Ready(Content{strings.NewReader(s.content), int64(len(s.content)), "trace.json.pftrace"}, FirstView{})
 }
 
-// oncePath returns the path of an address that leads to the secret once.
+// oncePath returns the path of an address that leads to the secret only once.
 func (s *testServer) oncePath(t *testing.T) string {
 	t.Helper()
 	address, _, err := s.onceAddress()
@@ -73,14 +73,14 @@ func (s *testServer) oncePath(t *testing.T) string {
 	return strings.TrimPrefix(address, s.base())
 }
 
-// answer is what a server answered.
+// answer is a server's answer.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// ask sends one request as it is, without what a client of HTTP would add or forbid, and follows nothing.
+// ask sends one request as it is, without anything that an HTTP client would add or forbid, and follows no redirects.
 func (s *testServer) ask(t *testing.T, method, path string, headers ...string) answer {
 	t.Helper()
 	return askAt(t, portOf(s.listener), method, path, headers...)
@@ -93,7 +93,7 @@ func askAt(t *testing.T, port int, method, path string, headers ...string) answe
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Minute)) // no answer at all
+	c.SetDeadline(time.Now().Add(time.Minute)) // in case there is no answer
 	text := method + " " + path + " HTTP/1.1\r\nConnection: close\r\n"
 	if !strings.Contains(strings.Join(headers, "\n"), "Host:") {
 		text += fmt.Sprintf("Host: 127.0.0.1:%d\r\n", port)
@@ -124,7 +124,7 @@ func askAt(t *testing.T, port int, method, path string, headers ...string) answe
 // path returns the path of a name below the secret.
 func (s *testServer) path(name string) string { return "/" + s.secret + "/" + name }
 
-// wantRefused checks that an answer says nothing but its status.
+// wantRefused checks that an answer contains nothing but its status.
 func wantRefused(t *testing.T, what string, got answer, status int) {
 	t.Helper()
 	if got.status != status || got.body != "" {
@@ -137,7 +137,8 @@ func wantRefused(t *testing.T, what string, got answer, status int) {
 	}
 }
 
-// Rule 1: no other machine can connect, and no address but 127.0.0.1 of this one answers; the same holds for the port of a UI from files.
+// Rule 1: no other machine can connect, and this machine answers only on 127.0.0.1; the same holds for the port of a UI from
+// files.
 func TestListensOnLoopbackOnly(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
 	addresses, err := net.InterfaceAddrs()
@@ -185,7 +186,7 @@ func TestHost(t *testing.T) {
 			t.Errorf("Host %s: %d", host, got.status)
 		}
 	}
-	// An address in the request line counts before the Host.
+	// An address in the request line takes precedence over the Host.
 	if got := s.ask(t, "GET", "http://evil.test"+s.path("")); got.status != http.StatusForbidden {
 		t.Errorf("absolute address: %d", got.status)
 	}
@@ -201,7 +202,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// wantRefusedOrBad accepts 400 as well, which package http answers to an invalid Host.
+// wantRefusedOrBad also accepts 400, which package http returns for an invalid Host.
 func wantRefusedOrBad(t *testing.T, what string, got answer) {
 	t.Helper()
 	if got.status == http.StatusBadRequest {
@@ -210,7 +211,7 @@ func wantRefusedOrBad(t *testing.T, what string, got answer) {
 	wantRefused(t, what, got, http.StatusForbidden)
 }
 
-// Rule 3: without the secret there is nothing, and nothing tells how near a guess is.
+// Rule 3: nothing is served without the secret, and nothing reveals how close a guess is.
 func TestSecret(t *testing.T) {
 	s := startServer(t, Options{})
 	s.ready()
@@ -240,7 +241,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// Rule 4: the address that browsers get leads to the secret once, and for a minute.
+// Rule 4: the address that browsers get leads to the secret only once, and only for a minute.
 func TestOnce(t *testing.T) {
 	s := startServer(t, Options{})
 	now := time.Now()
@@ -270,7 +271,7 @@ func TestOnce(t *testing.T) {
 	wantRefused(t, "empty", s.ask(t, "GET", oncePath), http.StatusNotFound)
 }
 
-// Many who ask at the same time do not use an address twice.
+// Concurrent requests do not use an address twice.
 func TestOnceAtOnce(t *testing.T) {
 	s := startServer(t, Options{})
 	path := s.oncePath(t)
@@ -289,7 +290,7 @@ func TestOnceAtOnce(t *testing.T) {
 	}
 }
 
-// Rule 5: GET and HEAD, and one POST from the own page.
+// Rule 5: GET and HEAD, and one POST from the server's own page.
 func TestMethods(t *testing.T) {
 	s := startServer(t, Options{})
 	s.ready()
@@ -322,14 +323,14 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	<-s.trace.HandedOver()
-	// Through ssh -L the port is another one, for the page as well.
+	// With ssh -L the port differs, also for the page.
 	if got := s.ask(t, "POST", opened, "Host: localhost:8000", "Origin: http://localhost:8000", "Body:0"); got.status != http.StatusNoContent {
 		t.Errorf("through another port: %d", got.status)
 	}
 	wantRefused(t, "another loopback name", s.ask(t, "POST", opened, "Host: localhost:8000", "Origin: http://127.0.0.1:8000", "Body:0"), http.StatusForbidden)
 }
 
-// A trace that is not there yet was not handed over.
+// A trace that is not ready cannot have been handed over.
 func TestOpenedTooEarly(t *testing.T) {
 	s := startServer(t, Options{})
 	if got := s.ask(t, "POST", s.path("opened"), "Origin: "+s.base(), "Body:0"); got.status != http.StatusBadRequest {
@@ -361,7 +362,7 @@ func TestCORS(t *testing.T) {
 			t.Errorf("direct with %s: %+v", origin, got)
 		}
 	}
-	// A direct server has nothing else.
+	// A direct server serves nothing else.
 	for _, name := range []string{"", "events", "opened", "trace/0"} {
 		wantRefused(t, "direct "+name, direct.ask(t, "GET", direct.path(name)), http.StatusNotFound)
 	}
@@ -370,7 +371,8 @@ func TestCORS(t *testing.T) {
 	wantRefused(t, "direct, Host", direct.ask(t, "GET", direct.path(directName), "Host: evil.test"), http.StatusForbidden)
 }
 
-// A direct server has the browser opened at the UI, by way of an address that may be seen. The link says nothing of the trace.
+// A direct server opens the browser at the UI, through an address that others may see. The link reveals nothing about the
+// trace.
 func TestDirect(t *testing.T) {
 	s := startServer(t, Options{Direct: true})
 	want := DefaultUI + "/#!/?url=" + s.base() + "/" + s.secret + "/trace.pftrace"
@@ -395,7 +397,7 @@ func TestDirect(t *testing.T) {
 	<-s.trace.HandedOver()
 }
 
-// What the UI got in part only, or asked about, it does not have.
+// A trace that the UI has only fetched in part, or asked about, was not handed over.
 func TestDirectInPart(t *testing.T) {
 	s := startServer(t, Options{Direct: true})
 	s.ready()
@@ -408,7 +410,7 @@ func TestDirectInPart(t *testing.T) {
 	}
 }
 
-// Rule 7: the headers of the page, and of everything.
+// Rule 7: the headers of the page, and of all answers.
 func TestHeaders(t *testing.T) {
 	s := startServer(t, Options{})
 	s.ready()
@@ -421,7 +423,7 @@ func TestHeaders(t *testing.T) {
 				t.Errorf("%s: %s is %q", path, header, got.header.Get(header))
 			}
 		}
-		// It would cut the tie to the tab of the UI.
+		// It would cut the connection to the UI's tab.
 		if value := got.header.Get("Cross-Origin-Opener-Policy"); value != "" {
 			t.Errorf("%s: Cross-Origin-Opener-Policy %s", path, value)
 		}
@@ -437,7 +439,7 @@ func TestHeaders(t *testing.T) {
 	if got := page.header.Get("Content-Type"); got != "text/html; charset=utf-8" {
 		t.Errorf("the page is %s", got)
 	}
-	// The policy forbids them.
+	// The policy forbids inline styles and handlers.
 	if found := regexp.MustCompile(`\s(style|on[a-z]+)\s*=|javascript:`).FindString(strings.Replace(page.body, script, "", 1)); found != "" {
 		t.Errorf("the page has %q", found)
 	}
@@ -446,8 +448,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// The report may be framed by the page and by no other page. It runs the script that it is said to have and no other that is in it, and there
-// is nothing before it is made.
+// Only the main page may frame the report. The report runs only the declared script, not other scripts in it, and nothing is
+// served before it is made.
 func TestReport(t *testing.T) {
 	s := startServer(t, Options{})
 	s.ready()
@@ -472,7 +474,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// element returns the text in the only element of a name.
+// element returns the text in the only element with a name.
 func element(t *testing.T, html, name string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?s)<`+name+`>(.*?)</`+name+`>`).FindAllStringSubmatch(html, -1)
@@ -482,7 +484,7 @@ func element(t *testing.T, html, name string) string {
 	return found[0][1]
 }
 
-// Rule 9: who sends nothing is cut off. Until then it keeps no one out, see TestLockout.
+// Rule 9: a client that sends nothing is cut off. Until then it keeps no one out, see TestLockout.
 func TestSlowRequests(t *testing.T) {
 	s := startServer(t, Options{})
 	server := newHTTPServer(s)
@@ -504,7 +506,7 @@ func TestSlowRequests(t *testing.T) {
 	}
 }
 
-// A page that listens for events stays connected beyond the time-out of requests.
+// A page that listens to events stays connected beyond the time-out for requests.
 func TestEventsOutliveTimeout(t *testing.T) {
 	recording.NeedAll(t, "a time-out takes ten seconds")
 	s := startServer(t, Options{})
@@ -517,7 +519,7 @@ func TestEventsOutliveTimeout(t *testing.T) {
 	}
 }
 
-// listenTo listens to the events; what it returns waits for the next one.
+// listenTo listens to the events; the returned function waits for the next one.
 func listenTo(t *testing.T, s *testServer) func() string {
 	t.Helper()
 	response, err := http.Get(s.root() + "events")
@@ -541,7 +543,7 @@ func listenTo(t *testing.T, s *testServer) func() string {
 	}
 }
 
-// Rule 9: sixteen connections of the user, and the next one waits until one ends.
+// Rule 9: the user can have sixteen connections; the next one waits until one ends.
 func TestConnections(t *testing.T) {
 	s := startServer(t, Options{})
 	var open []net.Conn
@@ -574,12 +576,12 @@ func dial(t *testing.T, l net.Listener, text string) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(15 * time.Second))
-	io.WriteString(c, text) // what is refused at once may be closed by now
+	io.WriteString(c, text) // a connection that is refused at once may be closed already
 	return c
 }
 
-// Rule 9: who does not know the secret cannot keep out who does, neither by connections that say nothing, nor by ones that begin a request, nor
-// by ones that ask again and again, nor by all that again once they are closed.
+// Rule 9: clients without the secret cannot keep out clients with it: neither by silent connections, nor by connections that
+// start a request or send many, nor by repeating all that once they are closed.
 func TestLockout(t *testing.T) {
 	for name, text := range map[string]string{
 		"silent": "", "half a request": "GET / HTTP/1.1\r\nHost: localhost\r\n", "a body that does not come": "POST /status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
@@ -604,8 +606,8 @@ func TestLockout(t *testing.T) {
 	}
 }
 
-// attack opens twice as many connections as there may be, and new ones when they are closed, until the test ends. Over each the text is written
-// every 100 ms.
+// attack opens twice as many connections as allowed, and new ones when they are closed, until the test ends. It writes the
+// text to each every 100 ms.
 func attack(t *testing.T, l net.Listener, text string) {
 	ctx, stop := context.WithCancel(t.Context())
 	var attackers sync.WaitGroup
@@ -623,7 +625,7 @@ func attack(t *testing.T, l net.Listener, text string) {
 	}
 }
 
-// attackOnce attacks over one connection, until it is closed.
+// attackOnce attacks over one connection until it is closed.
 func attackOnce(ctx context.Context, l net.Listener, text string, connected *atomic.Int64) {
 	c, err := net.Dial("tcp4", l.Addr().String())
 	if err != nil {
@@ -649,13 +651,14 @@ func attackOnce(ctx context.Context, l net.Listener, text string, connected *ato
 	}
 }
 
-// Rule 9: a refusal is the last answer of its connection, so that someone who asks and never reads cannot fill it with answers.
+// Rule 9: a refusal is the last answer on its connection, so that a client that asks and never reads cannot fill it with
+// answers.
 func TestRefusalEndsConnection(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
 	for _, l := range []net.Listener{s.listener, s.ui} {
 		for _, request := range []string{"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /none HTTP/1.1\r\nHost: evil.test\r\n\r\n", "GET /go/x HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
 			c := dial(t, l, strings.Repeat(request, 1000))
-			text, _ := io.ReadAll(c) // a reset is what is wanted as well
+			text, _ := io.ReadAll(c) // a reset is fine too
 			answers, closes := bytes.Count(text, []byte("HTTP/1.1 ")), bytes.Count(text, []byte("Connection: close\r\n"))
 			if answers > 1 || closes != answers {
 				t.Errorf("%q: %d answers, %d of which close the connection", request, answers, closes)
@@ -664,7 +667,7 @@ func TestRefusalEndsConnection(t *testing.T) {
 	}
 }
 
-// Rule 9: of the files of a UI, which are not secret, who does not read what it asked for makes room.
+// Rule 9: the files of a UI are not secret, but a client that does not read its answer makes room for others.
 func TestUILockout(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x", "large.js": strings.Repeat("x", 32<<20)}))})
 	for range 2 * maxConnections {
@@ -675,7 +678,7 @@ func TestUILockout(t *testing.T) {
 	}
 }
 
-// uiFolder makes a folder with the files of a UI.
+// uiFolder creates a folder with the files of a UI.
 func uiFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -687,7 +690,7 @@ func uiFolder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Rule 9: headers have a bound.
+// Rule 9: the length of headers is limited.
 func TestLongHeaders(t *testing.T) {
 	s := startServer(t, Options{})
 	c, err := net.Dial("tcp4", s.listener.Addr().String())
@@ -702,7 +705,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// The page hears what there is, how far conversions are, and when the program ends.
+// The page receives the list of traces, the progress of conversions, and the end of the program.
 func TestEvents(t *testing.T) {
 	s := startServer(t, Options{})
 	second := s.Add("</script>\u202e.json")
@@ -736,7 +739,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A port that is taken is an error, which the caller can tell.
+// A port in use is an error that the caller can recognise.
 func TestPortInUse(t *testing.T) {
 	s := startServer(t, Options{})
 	if _, err := Listen(Options{Port: portOf(s.listener), UI: openUI(t, DefaultUI)}); err == nil || os.IsTimeout(err) {
@@ -744,14 +747,14 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// When the server has ended, connections are refused.
+// Connections are refused once the server has ended.
 func TestEnd(t *testing.T) {
 	s, err := Listen(Options{UI: openUI(t, DefaultUI)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trace := s.Add("x")
-	trace.Progress(0, 1) // and it never becomes ready
+	trace.Progress(0, 1) // it never becomes ready
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx) }()

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// MaxHandover is the length of the longest trace that a page can hand over to another: browsers hold and post less than 2 GiB in
-// one piece. 2,040 MiB passed in Chromium 156, 2,200 MiB did not.
+// MaxHandover is the maximum length of a trace that a page can hand over to another, because browsers store and post less
+// than 2 GiB in one piece. In Chromium 156, 2,040 MiB passed but 2,200 MiB did not.
 const MaxHandover = 2040 << 20
 
-// A Trace is one of those that a Server shows. First it is being converted, then it is Ready or has Failed.
+// A Trace is one of the traces that a Server shows. First it is being converted; then it is Ready or has Failed.
 type Trace struct {
 	server *Server
 	index  int
 	name   string
 	done   chan struct{} // closed when it is ready or has failed
-	handed chan struct{} // closed when the UI has it
+	handed chan struct{} // closed when the UI has the trace
 	hand   sync.Once
-	told   chan struct{} // closed when a page has heard that it failed
+	told   chan struct{} // closed when a page was told that it failed
 	tell   sync.Once
 
 	// The following are guarded by server.mu.
-	state      string // of traceState
+	state      string // one of the states below
 	read, size int64
 	failure    string
 	content    Content
 	view       FirstView
-	report     *Report // nil: there is none yet
-	unreported bool    // and there will be none
+	report     *Report // nil: none yet
+	unreported bool    // there will be no report
 }
 
 // The states of a trace.
@@ -44,27 +44,27 @@ const (
 	failed     = "failed"
 )
 
-// A FirstView is the first view of a trace in the timeline; the zero value shows all of it. Times are nanoseconds on the clock of the
-// trace.
+// A FirstView is the first view of a trace in the timeline; the zero value shows the whole trace. Times are nanoseconds on
+// the trace's clock.
 type FirstView struct {
 	Window   *Window   // nil: the whole trace
-	Event    *Event    // is selected; nil: none
-	Commands []Command // that the UI runs, in their order
+	Event    *Event    // the event to select; nil: none
+	Commands []Command // run by the UI in this order
 }
 
-// A Command is one of those that the UI runs when it has loaded a trace.
+// A Command is a command that the UI runs once it has loaded a trace.
 type Command struct {
 	ID   string   `json:"id"`
-	Args []string `json:"args"` // all of them: the UI asks the user for one that is missing
+	Args []string `json:"args"` // must be complete: the UI asks the user for missing ones
 }
 
-// PinNames pins the tracks whose names match a regular expression of JavaScript.
+// PinNames pins the tracks whose names match a JavaScript regular expression.
 func PinNames(regex string) Command {
 	return Command{"dev.perfetto.PinTracksByRegex", []string{regex, "name"}}
 }
 
-// PinPaths pins the tracks whose paths match: the names of the tracks around a track and its own, with " > " between them. Paths of threads are
-// not among them.
+// PinPaths pins the tracks whose paths match. A path consists of the names of the enclosing tracks and the track's own name,
+// with " > " between them. Threads have no paths.
 func PinPaths(regex string) Command {
 	return Command{"dev.perfetto.PinTracksByRegex", []string{regex, "path"}}
 }
@@ -80,10 +80,10 @@ type Window struct{ Start, End int64 }
 // An Event is a slice or, without duration, an instant.
 type Event struct{ TS, Dur int64 }
 
-// Endless is the duration that the UI gives a slice that does not end.
+// Endless is the UI's duration for a slice that never ends.
 const Endless = -1
 
-// Add adds a trace. name is what users see: its control characters should be escaped.
+// Add adds a trace. Users see its name, whose control characters should be escaped.
 func (s *Server) Add(name string) *Trace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,20 +101,20 @@ func (t *Trace) Progress(read, size int64) {
 	t.update(func() { t.state, t.read, t.size = converting, read, size })
 }
 
-// A Content is a file of Perfetto. It must stay readable until the server has ended.
+// A Content is a Perfetto trace file. It must stay readable until the server has ended.
 type Content struct {
 	io.ReaderAt
 	Bytes    int64
-	FileName string // under which a browser saves it
+	FileName string // name under which a browser saves it
 }
 
-// Ready sets the trace as a file of Perfetto. Ready or Failed is called once.
+// Ready sets the content of the trace. Call either Ready or Failed, and only once.
 func (t *Trace) Ready(content Content, view FirstView) {
 	t.update(func() { t.state, t.content, t.view = ready, content, view })
 	close(t.done)
 }
 
-// Failed records why there is no trace.
+// Failed records why the trace could not be converted.
 func (t *Trace) Failed(message string) {
 	t.update(func() { t.state, t.failure = failed, message })
 	close(t.done)
@@ -123,7 +123,7 @@ func (t *Trace) Failed(message string) {
 // HandedOver returns a channel that is closed when the UI has the trace.
 func (t *Trace) HandedOver() <-chan struct{} { return t.handed }
 
-// FailureShown returns a channel that is closed when a page has heard that the trace failed.
+// FailureShown returns a channel that is closed when a page was told that the trace failed.
 func (t *Trace) FailureShown() <-chan struct{} { return t.told }
 
 func (t *Trace) update(fn func()) {
@@ -139,7 +139,7 @@ func (s *Server) change() {
 	s.changed = make(chan struct{})
 }
 
-// told records that a page has the state of all traces.
+// told records that the state of all traces was sent to a page.
 func (s *Server) told() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Server) told() {
 	}
 }
 
-// trace returns the trace with a number, nil if there is none.
+// trace returns the trace with a number; nil if there is none.
 func (s *Server) trace(number string) *Trace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,39 +191,39 @@ func (t *Trace) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(content, 0, content.Bytes))
 }
 
-// pageState is the state that the page gets.
+// pageState is the state sent to the page.
 type pageState struct {
-	UI     string       `json:"ui"`               // address that ends in a slash
-	OwnUI  bool         `json:"own_ui,omitempty"` // that one is from files
+	UI     string       `json:"ui"`               // address, which ends in a slash
+	OwnUI  bool         `json:"own_ui,omitempty"` // the UI is served from files
 	Traces []traceState `json:"traces"`
 }
 
-// traceState is the state of a trace that the page gets.
+// traceState is the state of a trace sent to the page.
 type traceState struct {
 	Name      string  `json:"name"`
 	State     string  `json:"state"`
 	Read      int64   `json:"read"`
-	Size      int64   `json:"size"` // of the input; -1: not known
+	Size      int64   `json:"size"` // of the input; -1: unknown
 	Failure   string  `json:"failure,omitempty"`
 	Bytes     int64   `json:"bytes,omitempty"`
-	FileName  string  `json:"file_name,omitempty"` // under which it is saved
-	Arguments string  `json:"arguments"`           // of the link of the UI
-	Scroll    *scroll `json:"scroll,omitempty"`    // what to show first where the link stays empty
+	FileName  string  `json:"file_name,omitempty"` // name under which it is saved
+	Arguments string  `json:"arguments"`           // arguments in the link to the UI
+	Scroll    *scroll `json:"scroll,omitempty"`    // the part to show first if the link has no arguments
 
-	Report     bool     `json:"report,omitempty"` // there is one,
+	Report     bool     `json:"report,omitempty"` // the trace has a report
 	Unreported bool     `json:"unreported,omitempty"`
-	Start      string   `json:"start_ns,omitempty"` // and it may ask for what is in this time, in digits: numbers of scripts are coarser
+	Start      string   `json:"start_ns,omitempty"` // what the report may ask to show; text, as JavaScript numbers are coarser
 	End        string   `json:"end_ns,omitempty"`
 	Tracks     []string `json:"tracks,omitempty"`
 }
 
-// scroll is a part of the timeline in seconds, as the UI is asked to scroll to it. They are rounded, which does no harm here.
+// scroll is a part of the timeline to scroll to, in seconds as the UI expects. Rounding does no harm here.
 type scroll struct {
 	Start float64 `json:"start"`
 	End   float64 `json:"end"`
 }
 
-// pageState returns the state for the page as JSON, and a channel that is closed when it changes.
+// pageState returns the state for the page as JSON, and a channel that is closed when the state changes.
 func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,8 +245,8 @@ func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	return state, s.changed
 }
 
-// arguments returns the arguments of the UI's link with which it shows the view. mode=embedded leaves out its sidebar and its
-// telemetry. Times are texts there, and exact.
+// arguments returns the arguments of the link to the UI that make it show the view. mode=embedded turns off its sidebar and
+// telemetry. The link contains exact times, as text.
 func (v FirstView) arguments() string {
 	args := []string{"mode=embedded"}
 	add := func(name string, value int64) { args = append(args, name+"="+strconv.FormatInt(value, 10)) }
@@ -268,7 +268,7 @@ func (v FirstView) arguments() string {
 	return strings.Join(args, "&")
 }
 
-// scroll returns the part of the timeline that the view is about, nil if it is about all of it.
+// scroll returns the part of the timeline that the view shows; nil if it shows the whole timeline.
 func (v FirstView) scroll() *scroll {
 	start, end := int64(0), int64(0)
 	switch {

@@ -20,14 +20,15 @@ import (
 // DefaultUI is the address of the Perfetto UI.
 const DefaultUI = "https://ui.perfetto.dev"
 
-// A UI is a Perfetto UI: at an address, or in files that a Server serves.
+// A UI is a Perfetto UI, either at an address or in files that a Server serves.
 type UI struct {
 	address string // ends in a slash
 	origin  string
-	files   *uiFiles // nil: it is at an address
+	files   *uiFiles // nil: the UI is at an address
 }
 
-// OpenUI returns the UI at an address, in a perfetto-ui.zip of a release of Perfetto, or in a folder with what such a file contains.
+// OpenUI returns the UI at an address, in a perfetto-ui.zip from a Perfetto release, or in a folder with the contents of such
+// a file.
 func OpenUI(where string) (*UI, error) {
 	if strings.Contains(where, "://") {
 		return uiAt(where)
@@ -39,14 +40,14 @@ func OpenUI(where string) (*UI, error) {
 	return &UI{files: files}, nil
 }
 
-// IsRelease reports whether a UI is as Perfetto's source has it: of ui.perfetto.dev in any version, or in files. What those may fetch is
-// known.
+// IsRelease reports whether a UI is built from Perfetto's source: from ui.perfetto.dev in any version, or in files. It is
+// known what such UIs may fetch.
 func (u *UI) IsRelease() bool { return u.files != nil || u.origin == DefaultUI }
 
-// uiHost matches hosts as they may stand in a Content-Security-Policy.
+// uiHost matches hosts that are valid in a Content-Security-Policy.
 var uiHost = regexp.MustCompile(`^(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?$`)
 
-// uiPath matches the paths of UIs, such as older versions' on ui.perfetto.dev.
+// uiPath matches the paths of UIs, such as older versions on ui.perfetto.dev.
 var uiPath = regexp.MustCompile(`^[A-Za-z0-9./_~-]*$`)
 
 // uiAt returns the UI at an address.
@@ -83,7 +84,7 @@ func (u *UI) Close() error {
 	return u.files.close()
 }
 
-// uiFiles are the files of a UI. As a handler it serves them.
+// uiFiles provides the files of a UI. It is also the handler that serves them.
 type uiFiles struct {
 	open   func(name string) (io.ReadCloser, int64, error) // fs.ErrNotExist if there is no such file
 	close  func() error
@@ -121,7 +122,7 @@ func openUIFiles(where string) (*uiFiles, error) {
 	return f, nil
 }
 
-// openFolder serves the files below a folder. Links that lead out of it lead nowhere.
+// openFolder serves the files below a folder. It does not follow links that lead out of the folder.
 func (f *uiFiles) openFolder(where string) error {
 	root, err := os.OpenRoot(where)
 	if err != nil {
@@ -169,7 +170,7 @@ func (f *uiFiles) openArchive(where string) error {
 	return nil
 }
 
-// index returns the page of the UI.
+// index returns the main page of the UI.
 func (f *uiFiles) index() ([]byte, error) {
 	r, _, err := f.open(indexFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +187,7 @@ func (f *uiFiles) index() ([]byte, error) {
 	return text, err
 }
 
-// uiPolicy returns the policy of a UI from files: it may run what comes with it, and talk to no one else (rule 8).
+// uiPolicy returns the policy of a UI from files: it may run its own scripts, and must not talk to anyone else (rule 8).
 func uiPolicy(index []byte) string {
 	scripts := "'self' 'unsafe-eval'"
 	for _, script := range inlineScripts(index) {
@@ -202,10 +203,10 @@ var (
 	withSource  = regexp.MustCompile(`(?i)\ssrc\s*=`)
 )
 
-// maxInline bounds the scripts that a policy allows.
+// maxInline is the maximum number of inline scripts that a policy allows.
 const maxInline = 16
 
-// inlineScripts returns the texts of the scripts in a page that are not files of their own, as a parser of HTML reads them.
+// inlineScripts returns the texts of a page's inline scripts, as an HTML parser reads them.
 func inlineScripts(page []byte) (texts [][]byte) {
 	for len(texts) < maxInline {
 		begin := scriptBegin.FindIndex(page)
@@ -226,20 +227,20 @@ func inlineScripts(page []byte) (texts [][]byte) {
 	return texts
 }
 
-// cspHash returns the source of a Content-Security-Policy that allows exactly this script or style.
+// cspHash returns the source expression by which a Content-Security-Policy allows exactly this script or style.
 func cspHash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// contentTypes has the types of the UI's files, because the tables of systems differ.
+// contentTypes are the types of the UI's files. System tables are not used, because they differ.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".json": "application/json", ".map": "application/json", ".png": "image/png", ".scss": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 	".ttf": "font/ttf", ".wasm": "application/wasm", ".woff": "font/woff", ".woff2": "font/woff2", ".ico": "image/x-icon",
 }
 
-// ServeHTTP implements http.Handler. There are no lists of folders.
+// ServeHTTP implements http.Handler. It never lists folders.
 func (f *uiFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Referrer-Policy", "no-referrer")
@@ -275,6 +276,6 @@ func (f *uiFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", fmt.Sprint(size))
 	if r.Method == http.MethodGet {
-		_, _ = io.CopyN(patientWriter{w, writeTimeout}, content, size) // what cannot be sent, or read, ends the connection
+		_, _ = io.CopyN(patientWriter{w, writeTimeout}, content, size) // a failure to read or send ends the connection
 	}
 }

@@ -34,7 +34,7 @@ func TestUIAddresses(t *testing.T) {
 	}
 }
 
-// uiFilesOf are files like a release's: an inline script, one that is a file, and folders.
+// uiFilesOf are files like those in a release: an inline script, a script file, and folders.
 var uiFilesOf = map[string]string{
 	"index.html":            "<!doctype html><script src=\"a.js\"></script><SCRIPT type='text/javascript'>\r\nlet a = '<b>';\r\n</SCRIPT ><script>b</script>",
 	"v58/frontend.js":       "alert()",
@@ -96,7 +96,7 @@ func writeArchive(t *testing.T, more ...string) string {
 	return name
 }
 
-// Rule 8: a UI from files is of another origin, may run its own scripts and talk to no one else; and only its files are served.
+// Rule 8: a UI from files has another origin, may run its own scripts and talk to no one else; and only its files are served.
 func TestUIFiles(t *testing.T) {
 	folder := writeFolder(t)
 	secret := filepath.Join(filepath.Dir(folder), "outside")
@@ -162,7 +162,7 @@ func TestUIFiles(t *testing.T) {
 	}
 }
 
-// A UI from files that fetches the trace itself may connect to the server, too, and to no other.
+// A UI from files that fetches the trace itself may also connect to the server, but to no other.
 func TestDirectUIFiles(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, writeFolder(t)), Direct: true})
 	policy := askAt(t, s.Ports()[1], "GET", "/").header.Get("Content-Security-Policy")
@@ -176,7 +176,7 @@ func TestDirectUIFiles(t *testing.T) {
 	}
 }
 
-// What is not the UI is refused, with what would be.
+// Anything other than the UI is rejected, and the error names what is expected.
 func TestNotAUI(t *testing.T) {
 	empty := t.TempDir()
 	text := filepath.Join(empty, "text")

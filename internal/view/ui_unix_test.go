@@ -26,7 +26,7 @@ func TestPipesInUI(t *testing.T) {
 		done <- http.StatusNotFound
 	}()
 	for range 2 {
-		if status := <-done; status != http.StatusNotFound { // a pipe that is waited for never ends
+		if status := <-done; status != http.StatusNotFound { // waiting for a pipe would never end
 			t.Errorf("a pipe is answered with %d", status)
 		}
 	}
