@@ -1,5 +1,5 @@
-// Package printable makes texts of an input safe to display. They may have control characters, which terminals interpret, and
-// directional marks, which change the order of displayed text.
+// Package printable makes texts from an input safe to display. They may contain control characters, which terminals interpret,
+// and directional marks, which change the order of displayed text.
 package printable
 
 import (
@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text for people, in a message or a table, in which the characters of Special and bytes that are not UTF-8 are escaped as in
-// Go. Escaping is idempotent.
+// Text returns a text for people, in a message or a table, in which Special characters and bytes that are not UTF-8 are escaped
+// as in Go. Escaping is idempotent.
 func Text(text string) string { return escape(text, Special) }
 
 // Line returns a text for programs that read lines: only control characters and bytes that are not UTF-8 are escaped.
 func Line(text string) string { return escape(text, unicode.IsControl) }
 
-// Lines applies Line to the fields of a line of comma-separated values. Fields that a spreadsheet would evaluate as a formula, because they
-// start with =, +, - or @, get a leading apostrophe, except numbers.
+// Lines applies Line to the fields of a line of comma-separated values. Fields that a spreadsheet would evaluate as a formula,
+// because they start with =, +, - or @, get a leading apostrophe unless they are numbers.
 func Lines(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
@@ -59,7 +59,7 @@ func Plain(text []byte) int {
 	return len(text)
 }
 
-// JSON escapes the characters of Special in JSON text, without changing its meaning. The text must be a single line, so that these
+// JSON escapes Special characters in JSON text, without changing its meaning. The text must be a single line, so that these
 // characters occur only in strings.
 func JSON(text []byte) []byte {
 	plain := Plain(text)

@@ -48,8 +48,8 @@ func StaticProbes(path string) ([]string, error) {
 	return slices.Compact(probes), nil
 }
 
-// probesOfNotes reads the notes made by <sys/sdt.h>: three addresses and three texts that end with a NUL: provider, name and arguments. It
-// stops at an invalid note.
+// probesOfNotes reads the notes made by <sys/sdt.h>, which consist of three addresses and three NUL-terminated texts: provider,
+// name and arguments. It stops at an invalid note.
 func probesOfNotes(notes []byte, order binary.ByteOrder, address int) (probes []string) {
 	const header, sdt = 12, 3 // the type of these notes
 	align := func(n uint32) int64 { return (int64(n) + 3) &^ 3 }
