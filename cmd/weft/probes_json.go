@@ -9,15 +9,15 @@ import (
 
 // scriptReport is the JSON form of a script.
 type scriptReport struct {
-	Script  string              `json:"script"` // the name of its file
+	Script  string        `json:"script"` // the name of its file
 	Tracer  tracer.Tracer `json:"tracer"`
-	About   string              `json:"about"`
-	Default bool                `json:"default"` // weft probes record runs it by default
-	Records bool                `json:"records"` // it prints probe lines; other scripts print tables
-	Run     string              `json:"run"`     // the tracer it was run with, or why it was not run
-	Usage   string              `json:"usage"`   // how to run it without weft
-	Probes  []scriptProbe       `json:"probes"`
-	Text    string              `json:"text,omitempty"` // of the requested script
+	About   string        `json:"about"`
+	Default bool          `json:"default"` // weft probes record runs it by default
+	Records bool          `json:"records"` // it prints probe lines; other scripts print tables
+	Run     string        `json:"run"`     // the tracer it was run with, or why it was not run
+	Usage   string        `json:"usage"`   // how to run it without weft
+	Probes  []scriptProbe `json:"probes"`
+	Text    string        `json:"text,omitempty"` // of the requested script
 }
 
 // scriptProbe is a probe that a script records.

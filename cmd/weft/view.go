@@ -80,7 +80,7 @@ type viewJob struct {
 	direct bool
 
 	window selection.Window // the part to show first
-	event  *uint32       // the event to select; nil: none
+	event  *uint32          // the event to select; nil: none
 	pin    []string
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// active is the state of a thread with explicit contexts: for each type at most one active context, above a stack of
+// active holds the explicit contexts of a thread: for each type at most one active context, on top of a stack of
 // suspended ones (attribution.md, rule 2). It is nil for threads without explicit events.
 type active struct {
 	stacks  []typeStack // sorted by type
@@ -27,8 +27,8 @@ type Entered struct {
 	event uint32
 }
 
-// MaxEntered bounds the contexts that a thread has entered but not left. Beyond it, weft drops the oldest context of the
-// type, or of the type with the most contexts.
+// MaxEntered bounds the number of contexts that a thread has entered but not left. Beyond that, weft drops the oldest
+// context of the type, or of the type with the most contexts.
 const MaxEntered = 1 << 10
 
 // current returns the active context of a type; nil if there is none.
@@ -52,7 +52,7 @@ func (a *active) stack(typ TypeID) *typeStack {
 	return &a.stacks[i]
 }
 
-// enter makes a context the active one of its type. It reports false if it had to drop another one.
+// enter makes a context the active one of its type. It returns false if it had to drop another context.
 func (a *active) enter(typ TypeID, e Entered) bool {
 	full := a.entered >= MaxEntered
 	if full {
@@ -127,7 +127,7 @@ func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool
 	return changed
 }
 
-// apply carries out an explicit event. The log is nil if an earlier pass counted the problems.
+// apply applies an explicit event; log is nil if an earlier pass has already counted the problems.
 func (a *active) apply(c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	kind := problem.ContextLimit
 	switch e.kind {

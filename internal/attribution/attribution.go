@@ -2,10 +2,10 @@
 // passes; each uses only the results of earlier ones.
 //
 //  1. Evidence (collect.go): the providers, one small file for each kind of producer (provider.go lists them), examine each
-//     event. The result is the evidence of every slice and instant, sorted by ordinal, and the catalogue of contexts,
+//     event. The result is the evidence for every slice and instant, sorted by ordinal, and the catalogue of contexts,
 //     requests and input events. Later passes do not read event arguments.
-//  2. Propagation (propagation.go): finds the contexts that begin with each slice and instant. It propagates contexts along
-//     flows, into asynchronous slices and with requests, and derives the frame of a slice from the slices inside it.
+//  2. Propagation (propagation.go): finds the contexts that take effect with each slice and instant. It propagates contexts along
+//     flows, into asynchronous slices and through requests, and derives the frame of a slice from the slices inside it.
 //  3. Cost (result.go): computes the set of contexts of every slice and instant, the intervals in which each context is in
 //     effect, and the cost of each set, in cells from which tables are built.
 //
@@ -25,8 +25,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Run attributes the work in a trace. It counts errors in the input's contexts, see trace.Trace.Problems.
-// The result must be closed before the trace is.
+// Run attributes the work in a trace. It counts errors in the input's contexts as problems; see trace.Trace.Problems. The
+// result must be closed before the trace.
 func Run(ctx context.Context, t *timeline.Timeline, opts Rules) (*Result, error) {
 	steps, err := flowbind.TakeSteps(ctx, t)
 	if err != nil {

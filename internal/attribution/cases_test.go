@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// expected is the expectation of a case of conformance/contexts, see the README there.
+// expected is the expected result of a case in conformance/contexts; see the README there.
 type expected struct {
 	Options struct {
 		Sources      []string `json:"sources"`
@@ -187,7 +187,7 @@ func (e *expected) options(tb testing.TB) (opts attribution.Rules) {
 	return opts
 }
 
-// identity returns the name of a context in the cases: scope/id, with @pid when it is local.
+// identity returns the name of a context in the cases: scope/id, with @pid if it is local.
 func (a *attributed) identity(n attribution.NodeID) string {
 	if n == 0 {
 		return "(unattributed)"
@@ -195,7 +195,7 @@ func (a *attributed) identity(n attribution.NodeID) string {
 	return a.Contexts.Nodes[n].Identity.String()
 }
 
-// intervals returns the intervals for the tracks, in order. It may be called once.
+// intervals returns the intervals for the tracks, in order. It may be called only once.
 func (a *attributed) intervals(t *testing.T) (list []attribution.Interval) {
 	t.Helper()
 	for {
@@ -485,7 +485,7 @@ func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int
 		if w.PID != nil {
 			pid = *w.PID
 		}
-		// Asynchronous slices, which the table has too, have ids of package timeline.
+		// Asynchronous slices, which are also in the table, have ids from package timeline.
 		if _, ok := a.Contexts.Find(w.Scope, w.ID, pid); !ok && w.Event != 0 && w.Event != 2 {
 			t.Errorf("event %d: there is no %s/%s of process %d", w.Event, w.Scope, w.ID, pid)
 		}

@@ -12,7 +12,7 @@ import (
 // SnapshotID identifies a state of an object; 0 means no state.
 type SnapshotID uint32
 
-// Snapshot is the state of an object from a time on.
+// Snapshot is the state of an object from a point in time onwards.
 type Snapshot struct {
 	Node   NodeID
 	parent NodeID // 0: none
@@ -26,14 +26,14 @@ type Snapshot struct {
 	Pid      int64  // process of a frame, according to the browser; Global or 0: unknown
 }
 
-// change is the kind of an event about an object.
+// change is the kind of event about an object.
 type change uint8
 
 const (
 	created  change = iota + 1 // its life begins: N
 	changed                    // a snapshot: O
 	deleted                    // its life ends: D
-	followed                   // a frame that the browser reports, without creation and deletion
+	followed                   // the browser reports a frame, without creation or deletion events
 )
 
 // reference is the name by which a snapshot refers to another object.
@@ -43,7 +43,7 @@ type reference struct {
 	IDSpace   string // the id space, if the id belongs to no process
 }
 
-// mainProcess is the pid by which references name the browser's main process.
+// mainProcess is the pid that references use for the browser's main process.
 const mainProcess int64 = -1
 
 // link is a reference that is resolved once all objects have been collected.
@@ -96,7 +96,7 @@ type Catalogue struct {
 
 	treeChanges bool // a node has different parents at different times
 
-	mainPIDs map[string]int64 // of the main process of the browser in each id space
+	mainPIDs map[string]int64 // the browser's main process, by id space
 	isMain   map[int64]bool   // the pids in mainPIDs; set by build
 }
 
@@ -133,7 +133,7 @@ func (c *Catalogue) addState(s Snapshot) SnapshotID {
 	return SnapshotID(len(c.Snapshots) - 1)
 }
 
-// refer adds a reference in a snapshot.
+// refer adds a reference from a snapshot.
 func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
 	if from == 0 {
 		return
@@ -170,7 +170,7 @@ func (c *Catalogue) Finish() {
 	}
 }
 
-// lives returns the states of an identity whose events all have one class.
+// lives returns the states of an identity whose events all have the same class.
 func (c *Catalogue) lives(changes []SnapshotID) []state {
 	var out []state
 	alive := false
@@ -227,8 +227,8 @@ func lastKnown(states []state) SnapshotID {
 	return 0
 }
 
-// markContexts marks as contexts the objects that have a url or references; explicitEvents marks entered ones, and build
-// marks referenced ones. Old Chrome traces have many other objects.
+// markContexts marks objects with a url or references as contexts; explicitEvents marks entered ones, and build marks
+// referenced ones. Old Chrome traces contain many other objects.
 func (c *Catalogue) markContexts() {
 	for i := range c.Snapshots[1:] {
 		if s := &c.Snapshots[i+1]; s.Url != "" {
@@ -240,7 +240,7 @@ func (c *Catalogue) markContexts() {
 	}
 }
 
-// findEpochs collects the times at which the state of any context changes. Between two of them every context has one
+// findEpochs collects the times at which the state of any context changes. Between two successive times every context has one
 // snapshot and one parent.
 func (c *Catalogue) findEpochs() {
 	for node, states := range c.States {
@@ -349,7 +349,7 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	return c.nameOfID(node)
 }
 
-// nameOfID returns the name of a context with neither url nor class.
+// nameOfID returns the name of a context with neither a url nor a class.
 func (c *Catalogue) nameOfID(node NodeID) string {
 	n := &c.Nodes[node]
 	if name := c.names[node]; name != "" {

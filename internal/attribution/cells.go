@@ -19,7 +19,7 @@ type cellKey struct {
 	Category producers.Category
 }
 
-// Cell is the cost of the work with one cellKey.
+// Cell holds the costs of all work with the same cellKey.
 type Cell struct {
 	cellKey
 	Wall       timeline.Nanos
@@ -58,20 +58,20 @@ func compareCells(a, b *Cell) int {
 }
 
 // cells sums costs by key. Cells that do not fit in memory are sorted on disk, where a key can occur several times;
-// Each sums them as it reads them.
+// Each sums the duplicates as it reads them.
 type cells struct {
 	held       collections.List[Cell]
 	places     map[cellKey]int32 // indexes in held
 	limit      int               // maximum length of held
 	generation uint32            // changes when the indexes become invalid
 	Spilled    *extsort.Sorter[Cell]
-	sorted     *extsort.Sorted[Cell] // Spilled, once nothing more is added
+	sorted     *extsort.Sorted[Cell] // Spilled, once all cells have been added
 	memory     int64
 	dir        string
-	err        error // from the disk
+	err        error // disk error
 }
 
-// heldCellSize is the size of a cell in memory, with its map entry.
+// heldCellSize is the size of a cell in memory, including its map entry.
 const heldCellSize = 152
 
 func newCells(memory int64, dir string) *cells {

@@ -39,7 +39,7 @@ func TestCostLimits(t *testing.T) {
 	}
 }
 
-// A slice has the same number of shares wherever cells are spilled: otherwise the limit would depend on the memory.
+// A slice has the same number of shares no matter when cells are spilled: otherwise the limit would depend on the memory.
 func TestSharesOfSpilledCells(t *testing.T) {
 	most := LimitsFor(Full)
 	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})
@@ -64,7 +64,7 @@ func TestSharesOfSpilledCells(t *testing.T) {
 	}
 }
 
-// emptyTimeline returns a timeline of one instant.
+// emptyTimeline returns a timeline without events.
 func emptyTimeline(t *testing.T) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -87,7 +87,7 @@ func TestPortion(t *testing.T) {
 	}
 }
 
-// Keys of data that is sorted on disk agree with its order.
+// The keys of data sorted on disk agree with its order.
 func TestCostKeys(t *testing.T) {
 	t.Run("sets of events", func(t *testing.T) { testkit.CheckKeys(t, eventSetOrder) })
 	t.Run("cells", func(t *testing.T) { testkit.CheckKeys(t, cellOrder) })

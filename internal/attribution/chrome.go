@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// chromeFrames finds the frame that a Chrome event names, the isolates in which frames run their scripts, and the
-// tree of frames (attribution.md, The types).
+// chromeFrames finds the frame that a Chrome event names, the isolates in which frames run their scripts, and the frame tree
+// (attribution.md, The types).
 type chromeFrames struct {
 	known   map[NodeID]knownFrame
 	waiting map[pseudoID][]SnapshotID // states of frames in processes that have no pid yet
@@ -22,7 +22,7 @@ type pseudoID struct{ idSpace, id string }
 // knownFrame is the state of a frame after the events so far.
 type knownFrame struct {
 	parent      string // its id; "": unknown
-	fromBrowser bool   // the parent comes from the browser process, which overrides a renderer
+	fromBrowser bool   // the parent comes from the browser process and overrides a renderer's
 	url         string
 	byScript    bool // the url comes from a script in the document, so any other event overrides it
 }
@@ -30,7 +30,7 @@ type knownFrame struct {
 // knownFrameSize is the size of a knownFrame, with its map entry.
 const knownFrameSize = 96
 
-// maxWaiting bounds the states of frames whose process is still unknown.
+// maxWaiting bounds the number of frame states whose process is still unknown.
 const maxWaiting = 1 << 12
 
 func (p *chromeFrames) observe(c *collecting, s *event) error {
@@ -112,7 +112,7 @@ func (p *chromeFrames) tree(c *collecting, s *event) {
 	}
 }
 
-// frameFacts are the members of an event's description of a frame.
+// frameFacts holds the members of an event's description of a frame.
 type frameFacts struct {
 	id, url, parent, pseudo []byte
 	pid                     int64 // Global: unknown
@@ -215,8 +215,8 @@ func (p *chromeFrames) ready(c *collecting, f *frameFacts, idSpace string) {
 	p.waits -= len(list)
 }
 
-// address sets the url of a frame from an event that happens to contain it: many recordings lack the events
-// intended for it.
+// address sets the url of a frame from an event that happens to contain it: many recordings lack the events that should report
+// it.
 func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript bool) {
 	if len(url) == 0 || s.isEnd() {
 		return
@@ -274,7 +274,7 @@ func isDocumentName(url []byte) bool {
 	return false
 }
 
-// frameOf returns the context of the frame that an event names by its id; 0 if it has no frame id, or the id is an address.
+// frameOf returns the context of the frame that an event names by its id; 0 if the event has no frame id, or an address.
 func (c *collecting) frameOf(s *event) NodeID {
 	if f := s.facts.frame; f != nil && !isPointer(f) {
 		return c.frameNode(f, Global, s.track.idSpace)
@@ -305,8 +305,8 @@ func documentURL(t *timeline.Timeline, args timeline.Args) (url []byte) {
 	return url
 }
 
-// chromeGraphics finds the animation frame that an event of Chrome's compositor works on, identified by the number of the
-// begin-frame and the layer tree. A number in data.frameId is an animation frame, not a frame of a document (attribution.md, The types).
+// chromeGraphics finds the animation frame that a Chrome compositor event works on, identified by its begin-frame number and
+// layer tree. A number in data.frameId identifies an animation frame, not a document frame (attribution.md, The types).
 type chromeGraphics struct{}
 
 func (chromeGraphics) observe(c *collecting, s *event) error {
@@ -323,7 +323,7 @@ func (chromeGraphics) observe(c *collecting, s *event) error {
 	return c.addContext(s, TypeGraphicsFrame, c.contexts.nodeOf(scopeGraphics, id, pid))
 }
 
-// gcSlices finds the slices that collect garbage, and the bytes that they freed.
+// gcSlices finds the slices that collect garbage, and the number of bytes that they freed.
 type gcSlices struct {
 	before map[uint64]int64 // heap size at the start of open collections, by ordinal
 }

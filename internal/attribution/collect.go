@@ -21,7 +21,7 @@ type found struct {
 	Evidence   *extsort.Sorter[Evidence] // by ordinal
 	tracks     []track                   // by TrackID
 	names      []nameInfo                // by NameID
-	markers    map[string]*nameInfo      // by marker name, for slices that are named by the label of their marker
+	markers    map[string]*nameInfo      // by marker name, for slices named after the label of their marker
 	categories []categoryInfo            // by CategoryID
 	Requests   requests
 	inputs     inputs
@@ -32,7 +32,7 @@ type found struct {
 	Runs       map[IsolateRun]bool // frames and scripts by the threads that run them
 
 	hasLanes bool            // see nested
-	reorder  []timeline.Head // buffer of nested
+	reorder  []timeline.Head // buffer for nested
 }
 
 // collecting is the first pass: it passes all events to the providers and collects their findings.
@@ -51,18 +51,18 @@ type collecting struct {
 
 	group   []timeline.Head // in input order
 	known   []arguments     // arguments of group; nil: not read yet
-	inOrder bool            // group is processed in its order, see nested
+	inOrder bool            // group is processed in input order, see nested
 	early   []int           // indexes in group of ends that precede their starts
 	latest  arguments
 
-	isolateOf map[timeline.TrackID]isolateChoice // of threads and processes
+	isolateOf map[timeline.TrackID]isolateChoice // by thread or process
 	frames    map[NodeID]NodeID                  // isolate of every frame that runs scripts
 
 	renumbered map[recordedPID]int64 // new pids of processes that weft renumbered
-	id         []byte                // buffer of global
+	id         []byte                // buffer for global
 }
 
-// ownTracks are the tracks that an earlier attribution wrote, and the number of events on them.
+// ownTracks holds the tracks that an earlier attribution wrote, and the number of events on them.
 type ownTracks struct {
 	Tracks           []timeline.TrackID
 	Slices, Instants int64
@@ -78,7 +78,7 @@ func (w *ownTracks) observe(o *timeline.Head) {
 	}
 }
 
-// openBegin is a slice whose end event has not been read.
+// openBegin is a slice whose end event has not been read yet.
 type openBegin struct {
 	ordinal    uint64
 	name       timeline.NameID
@@ -113,14 +113,14 @@ func newCollecting(t *timeline.Timeline, workers int) *collecting {
 	}
 }
 
-// recordedPID is a pid as events name it, in an id space.
+// recordedPID is a pid as it appears in events, with its id space.
 type recordedPID struct {
 	idSpace string
 	pid     int64
 }
 
-// renumberedProcesses maps recorded pids to the pids in the trace, for processes that weft renumbered. If inputs that share
-// an id space have two processes with one pid, as containers do, references mean the process that was not renumbered.
+// renumberedProcesses maps recorded pids to the pids in the trace, for processes that weft renumbered. If inputs that share an
+// id space have two processes with the same pid, as with containers, references mean the one that was not renumbered.
 func renumberedProcesses(f *found) map[recordedPID]int64 {
 	renumbered, unchanged := map[recordedPID]int64{}, map[recordedPID]bool{}
 	for id := range f.tracks {
@@ -131,7 +131,7 @@ func renumberedProcesses(f *found) map[recordedPID]int64 {
 		switch {
 		case !tr.Renumbered:
 			unchanged[recordedPID{p.idSpace, p.pid}] = true
-		case tr.RecordedPID >= 0: // references have −1 for the main process
+		case tr.RecordedPID >= 0: // in references, −1 is the main process
 			renumbered[recordedPID{p.idSpace, tr.RecordedPID}] = p.pid
 		}
 	}
@@ -236,7 +236,7 @@ func (c *collecting) read(o *timeline.Head, f *arguments) {
 }
 
 // observeGroup passes all events of one timestamp to the providers: first ends, then starts, then ends of zero-length slices.
-// known has their arguments; nil: not read yet.
+// known holds their arguments; nil: not read yet.
 func (c *collecting) observeGroup(group []timeline.Head, known []arguments) error {
 	c.group, c.known = group, known
 	group, c.inOrder = c.found.nested(group)
@@ -260,7 +260,7 @@ func (c *collecting) observeGroup(group []timeline.Head, known []arguments) erro
 	return nil
 }
 
-// factsOf returns the arguments of an occurrence, by its index in the group.
+// factsOf returns the arguments of an occurrence, given its index in the group.
 func (c *collecting) factsOf(o *timeline.Head, at int) *arguments {
 	if c.known == nil {
 		c.read(o, &c.latest)
@@ -373,7 +373,7 @@ func (c *collecting) addContext(s *event, typ TypeID, node NodeID) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: ownContext, Type: typ, Node: node})
 }
 
-// IsolateRun is a frame or script that slices of a thread name in their arguments; propagated ones do not count.
+// IsolateRun is a frame or script that slices of a thread name in their arguments, not a propagated one.
 type IsolateRun struct {
 	Thread timeline.TrackID
 	Node   NodeID

@@ -56,7 +56,7 @@ func (t *tally) mostFrequent() (text string) {
 	return text
 }
 
-// tallyOf returns the tally of a key and creates it if necessary; nil if the memory limit does not permit that.
+// tallyOf returns the tally of a key and creates it if necessary; nil if the memory limit does not allow it.
 func tallyOf[K comparable](c *Catalogue, m map[K]*tally, key K) *tally {
 	t := m[key]
 	if t == nil && c.Size+tallySize <= c.Limits.Of(MaxTableSize) { // without a tally a context is named by its id, so this is not a loss to count
@@ -128,8 +128,8 @@ func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	return homes
 }
 
-// homeName names a thread with an isolate: a worker after its script, the main thread after its process, otherwise by the
-// thread's own name; "" if there is no name.
+// homeName names a thread with an isolate: a worker after its script, the main thread after its process, any other thread
+// by its own name; "" if there is no name.
 func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	tr, process := c.t.Track(thread), c.t.Track(c.found.tracks[thread].process)
 	name, isMain := tr.Name, process.InputID == tr.InputID
@@ -166,7 +166,7 @@ func hostOf(url []byte) []byte {
 	return []byte(string(scheme) + "://" + string(host))
 }
 
-// shownID is the number of characters of a frame id in names.
+// shownID is the number of frame id characters shown in names.
 const shownID = 6
 
 // shortFrame names a frame by the start of its id, or by its whole address.

@@ -18,8 +18,8 @@ type TypeID uint16
 const (
 	TypeFrame         TypeID = iota + 1 // the frame or window of a document, or the isolate that collects its garbage
 	TypeTrigger                         // the frame whose work triggered a garbage collection
-	TypeScript                          // a script, by its url
-	TypeInputEvent                      // an input event, from its arrival to the pixels
+	TypeScript                          // a script, identified by its url
+	TypeInputEvent                      // an input event, from its arrival to the resulting pixels
 	TypeGraphicsFrame                   // an animation frame
 	TypeTab                             // a browser tab
 
@@ -125,11 +125,11 @@ type NodeID uint32
 type Node struct {
 	Identity
 	text    NodeID // the first node with this scope and id, in any process
-	Context bool   // used as a context, or part of a tree of contexts
+	Context bool   // used as a context, or part of a context tree
 	IsFrame bool   // a frame of a document; not an isolate
 }
 
-// Limits of the tables in memory, see Limits. A 190 MB recording fills 4 % of them.
+// Limits of the in-memory tables, scaled by Limits. A 190 MB recording fills 4 % of them.
 const (
 	MaxNodes     = 1 << 18
 	MaxTypes     = 1 << 7   // also bounds the size of a set, which has at most one context of each type
@@ -140,7 +140,7 @@ const (
 	textSize = 64  // overhead of a text in bytes
 )
 
-// reserve reserves size more bytes if they fit the limit; otherwise it reports false and counts the loss.
+// reserve reserves size more bytes if they fit within the limit; otherwise it returns false and counts the loss.
 func (c *Catalogue) reserve(size int) bool {
 	if c.Size+size > c.Limits.Of(MaxTableSize) {
 		c.dropped++
@@ -159,7 +159,7 @@ func (c *Catalogue) mayGrow(n, limit int) bool {
 	return true
 }
 
-// Keep interns a text; "" if it does not fit the memory limit.
+// Keep interns a text and returns it; "" if it does not fit within the memory limit.
 func (c *Catalogue) Keep(text []byte) string {
 	text = text[:min(len(text), maxIDText)]
 	if s, ok := c.strings[string(text)]; ok {
@@ -246,7 +246,7 @@ func (t *TypeSet) minus(o *TypeSet) (out TypeSet) {
 	return out
 }
 
-// Add returns a + b, or the nearest time that fits.
+// Add returns a + b, or the nearest representable time.
 func Add(a, b timeline.Nanos) timeline.Nanos {
 	switch s := a + b; {
 	case a > 0 && b > 0 && s < 0:

@@ -35,14 +35,14 @@ type setShare struct {
 	Wall timeline.Nanos
 }
 
-// Limits of the tables that sum costs, see Limits. problem.CostLimit counts what exceeds them.
+// Limits of the cost tables, scaled by Limits. problem.CostLimit counts entries beyond them.
 const (
 	maxLongTasks   = 1 << 16
 	maxTaskSets    = 1 << 10 // different sets in one task
 	maxAllTaskSets = 1 << 19 // in all long tasks together
 	maxAsyncs      = 1 << 17 // sets and processes of asynchronous slices
 	maxShares      = 1 << 18 // in all open slices together
-	maxIdle        = 64      // capacity for shares that a thread keeps allocated
+	maxIdle        = 64      // maximum capacity of a list of shares kept for reuse
 	maxCuts        = 1 << 20 // interval splits due to tree changes
 )
 
@@ -98,7 +98,7 @@ type account struct {
 	lastCell   int32
 	generation uint32
 	hasCell    bool
-	task       []setShare // of the outermost slice, if it is long
+	task       []setShare // shares of the outermost slice, if it is long
 	long       bool
 	intervals  threadIntervals
 }
@@ -151,7 +151,7 @@ func (k *costs) cell(a *account, key cellKey) int32 {
 	return i
 }
 
-// chargedFor returns the set to charge for another one: the first with the same contexts, whatever their sources.
+// chargedFor returns the set that is charged in place of another one: the first with the same contexts, whatever their sources.
 func (k *costs) chargedFor(set SetID) SetID {
 	if int(set) < len(k.charged) && k.charged[set] != 0 {
 		return k.charged[set] - 1
@@ -261,7 +261,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	}
 }
 
-// charge charges an interval that starts at from to a set. The set's tree has not changed since the time since.
+// charge charges a set for an interval that starts at from. The set's tree has not changed since the given time.
 func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.Nanos) {
 	end := from + to.Wall
 	inside, until := k.window.clip(from, end)
@@ -310,7 +310,7 @@ func (k *costs) share(s *slice, next share) {
 }
 
 // joinShares frees memory when open slices have too many shares: it combines the shares of a slice that have the same set. It
-// does nothing unless many shares were added since the last call.
+// does nothing unless many shares have been added since the last call.
 func (k *costs) joinShares(s *slice) {
 	if len(s.shares) < 2*s.joined+64 {
 		return
@@ -452,7 +452,7 @@ func (k *costs) divideCPU(w *thread, s *slice) {
 	}
 }
 
-// cellOf returns the cell of a share; it looks the cell up again if cells have been spilled since.
+// cellOf returns the cell of a share; it looks the cell up again if cells have been spilled in the meantime.
 func (k *costs) cellOf(w *thread, s *slice, sh *share) *Cell {
 	if sh.generation != k.Cells.generation {
 		sh.cell, sh.generation = k.Cells.place(cellKey{sh.since, w.id, sh.set, s.category}), k.Cells.generation
@@ -479,7 +479,7 @@ func (k *costs) instant(thread timeline.TrackID, set SetID, ts timeline.Nanos) {
 	k.Cells.at(k.Cells.place(cellKey{since, thread, set, producers.CategoryOther})).Instants++
 }
 
-// async adds the time of an asynchronous slice of a process to its set.
+// async adds the time of a process's asynchronous slice to the slice's set.
 func (k *costs) async(o *timeline.Head, process timeline.TrackID, set SetID) {
 	if o.Kind != timeline.ItemBegin || o.End == timeline.NoTime {
 		return

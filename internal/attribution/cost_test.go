@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// object is a snapshot of an object of process 1, with a parent if that is not empty.
+// object returns a snapshot of an object in process 1, with the given parent unless it is empty.
 func object(id string, ts int, parent string) string {
 	snapshot := "{}"
 	if parent != "" {
@@ -22,12 +22,12 @@ func object(id string, ts int, parent string) string {
 	return fmt.Sprintf(`{"ph":"O","name":"Object","id":%q,"ts":%d,"pid":1,"tid":1,"args":{"snapshot":%s}}`, id, ts, snapshot)
 }
 
-// enter enters a context of a type and process 1.
+// enter enters a context of the given type in process 1.
 func enter(typ, id string, tid, ts int) string {
 	return fmt.Sprintf(`{"ph":"(","name":%q,"id":%q,"ts":%d,"pid":1,"tid":%d}`, typ, id, ts, tid)
 }
 
-// long is a slice of any length.
+// long returns a slice of the given length.
 func long(tid, ts, dur int) string {
 	return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":%d,"tdur":%d,"pid":1,"tid":%d}`, ts, dur, dur/3, tid)
 }
@@ -57,8 +57,8 @@ func (a *attributed) tables(t *testing.T) []byte {
 	return out
 }
 
-// Costs are divided in time only where the tree above a context changes: many states of objects during the work of many
-// threads do not make many cells.
+// Costs are divided in time only where the tree above a context changes: many object states during the work of many threads do
+// not result in many cells.
 func TestCellsOfChangingObjects(t *testing.T) {
 	const threads, states = 100, 200
 	list := []string{object("0x2", 0, ""), object("0x3", 0, "")}
@@ -91,7 +91,7 @@ func TestCellsOfChangingObjects(t *testing.T) {
 	}
 }
 
-// Costs that do not fit the memory are summed on disk, with the same result.
+// Costs that do not fit in memory are summed on disk, with the same result.
 func TestCellsOnDisk(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	list := []string{object("0x0", 0, "")}
@@ -120,7 +120,7 @@ func TestCellsOnDisk(t *testing.T) {
 	}
 }
 
-// Empty slices are inside or outside a window like others.
+// Empty slices are inside or outside a window, like other slices.
 func TestEmptySlicesInWindows(t *testing.T) {
 	empty := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":0,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`, ts)
@@ -245,7 +245,7 @@ func TestExtremeValues(t *testing.T) {
 	}
 }
 
-// A slice without length has its CPU time, although others start before its end event: the enclosing slice has the rest.
+// A slice of length zero keeps its CPU time, although other slices start before its end event; the enclosing slice has the rest.
 func TestCPUOfEmptySlice(t *testing.T) {
 	for name, empty := range map[string]string{
 		"complete": `{"ph":"X","name":"empty","ts":5,"dur":0,"tdur":1,"pid":1,"tid":1}`,
@@ -262,14 +262,14 @@ func TestCPUOfEmptySlice(t *testing.T) {
 	}
 }
 
-// The end event of a slice without length provides arguments like any other: here it names frame A.
+// The end event of a slice of length zero provides arguments like any other end event: here it names frame A.
 func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
 	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), attribution.Rules{})
 	a.want(t, 0, "Frame frame A args 0")
 }
 
-// A slice that ends after the enclosing one has its CPU time, from the slice or from its end event, which comes too late for the
-// cost pass (attribution.md, Cost).
+// A slice that ends after the enclosing one keeps its CPU time, from the slice or from its end event, which comes too late for
+// the cost pass (attribution.md, Cost).
 func TestCPUOfClippedSlice(t *testing.T) {
 	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`
 	for name, clipped := range map[string]string{
@@ -290,7 +290,7 @@ func TestCPUOfClippedSlice(t *testing.T) {
 	}
 }
 
-// A selection and its complement add up to the whole: every slice and every nanosecond is in one of them.
+// A selection and its complement add up to the whole: every slice and every nanosecond is in exactly one of them.
 func TestCounts(t *testing.T) {
 	input := events(
 		`{"ph":"X","name":"outer","ts":0,"dur":100000,"tts":0,"tdur":60000,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,

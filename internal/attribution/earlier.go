@@ -11,7 +11,7 @@ import (
 )
 
 // This file recognizes the additions of an earlier attribution. It examines only traces that are marked as attributed; in
-// others, equal names mean nothing.
+// other traces, the same names mean nothing.
 
 // Attributes of a trace that record how an attribution was written into it.
 const (
@@ -48,11 +48,11 @@ func IsOwnTrack(t *timeline.Timeline, id timeline.TrackID) bool {
 	return role == timeline.RoleContexts || role == timeline.RoleCatalogue
 }
 
-// Names of the note, the argument with the contexts of a slice or instant: a dictionary by type, with id, name, via and,
-// where present, hops and candidates.
+// Names of the note, the argument that lists the contexts of a slice or instant: a dictionary by type, whose members have id,
+// name, via and, where present, hops and candidates.
 const (
 	NoteKey = "contexts"
-	// OtherNoteKey is the name for events that have their own NoteKey argument. Events that have both get no note.
+	// OtherNoteKey is the name for events that have their own NoteKey argument. Events with both arguments get no note.
 	OtherNoteKey = "weft_contexts"
 )
 
@@ -72,8 +72,8 @@ func freeNoteKey(found []Evidence) uint8 {
 // keyOfNote returns the index of a name in NoteKeys, or -1.
 func keyOfNote(name []byte) int { return slices.Index(NoteKeys[:], string(name)) }
 
-// NoteIn returns the note among the arguments of an event in an attributed trace, and its index; -1 if there is none. If
-// both names have the form of a note, it returns OtherNoteKey, which is used only if the event has its own NoteKey.
+// NoteIn returns the note among the arguments of an event in an attributed trace, and its index; -1 if there is none. If both
+// arguments have the form of a note, it returns the OtherNoteKey one, which exists only if the event has its own NoteKey.
 func NoteIn(t *timeline.Timeline, args timeline.Args) (index int, note timeline.Arg) {
 	index, i, best := -1, 0, -1
 	for a := range t.ArgList(args) {
@@ -143,7 +143,7 @@ func hasVia(annotation []byte) bool {
 
 // earlierNotes reads the notes of an earlier attribution where the trace has lost their source: Perfetto traces do not record
 // which thread wrote an asynchronous slice or an instant of a process. Everything else is computed again, and notes are
-// replaced. Arguments that merely share the name of a note are kept; the note uses the other name.
+// replaced. Arguments that merely share the name of a note are kept; the note then uses the other name.
 type earlierNotes struct{}
 
 func (earlierNotes) observe(c *collecting, s *event) error {
@@ -170,7 +170,7 @@ func (earlierNotes) observe(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
 }
 
-// inherit adds a note's contexts that come from the thread that wrote an asynchronous slice or an instant. Contexts from
+// inherit adds the contexts in a note that come from the thread that wrote an asynchronous slice or an instant. Contexts from
 // arguments are computed again.
 func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 	for m := range c.t.Members(note) {
@@ -208,7 +208,7 @@ func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 	return nil
 }
 
-// inheritedValue encodes a source and hops as the value of inherited evidence; inheritedVia is its inverse.
+// inheritedValue encodes a source and its hops as the value of inherited evidence; inheritedVia is its inverse.
 func inheritedValue(via Via, hops int64) int64 {
 	return int64(via)<<8 | min(max(hops, 0), maxHops)
 }

@@ -79,7 +79,7 @@ func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bo
 }
 
 // async handles the start of an asynchronous slice or an instant on its track (attribution.md, rule 5). Contexts named by
-// arguments come first, then the contexts of the thread that wrote it, then the enclosing asynchronous slice's.
+// arguments come first, then the contexts of the thread that wrote the event, then those in the enclosing asynchronous slice.
 func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	track := p.asyncs[o.Track]
 	p.closeAsyncs(&track, o.TS)
@@ -162,7 +162,7 @@ func (p *propagating) provoker(th *openThread, slice int) (entry, bool) {
 type sentRequest struct {
 	Start, End timeline.Nanos   // NoTime: not recorded
 	Bytes      int64            // -1: unknown
-	fromData   int64            // sum of the sizes of received chunks
+	fromData   int64            // total size of the received chunks
 	Thread     timeline.TrackID // sender; 0: unknown
 	Entries    []entry
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Evidence is one fact about contexts from a slice, instant or end event. Providers extract it once; later passes do not
+// Evidence is one fact about contexts, which a provider extracts from a slice, instant or end event. Later passes do not
 // read arguments.
 type Evidence struct {
 	ordinal uint64 // of the slice or instant
@@ -28,8 +28,8 @@ const (
 	enters
 	leaves
 	destroys
-	// sends, handles, receives and finishes: an event of the request with the number Node. receives, finishes: value is the
-	// number of bytes.
+	// sends, handles, receives and finishes: an event of the request with the number Node. For receives and finishes, value
+	// is the number of bytes.
 	sends
 	handles
 	receives

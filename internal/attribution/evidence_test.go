@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Input events, their timings and types have limits; what exceeds them is counted.
+// Input events, their timings and types have limits; entries beyond them are counted.
 func TestInputLimits(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	empty, err := b.Finish(t.Context())
@@ -42,7 +42,7 @@ func TestInputLimits(t *testing.T) {
 	for i := range maxInputs + 6 {
 		s := &event{Head: &timeline.Head{TS: timeline.Nanos(i)}, track: &track{}, facts: &arguments{asyncID: []byte("0x1")}}
 		c.found.inputs.timing(c, s)
-		c.contexts.Size = 0 // the limit in bytes is another one
+		c.contexts.Size = 0 // the limit in bytes is a separate one
 	}
 	if n := len(c.found.inputs.timings); n != maxInputs || c.contexts.dropped != 6 {
 		t.Errorf("%d timings, %d were counted", n, c.contexts.dropped)
@@ -84,15 +84,15 @@ func TestIdentityText(t *testing.T) {
 	}
 }
 
-// Keys of data that is sorted on disk agree with its order.
+// The keys of data sorted on disk agree with its order.
 func TestKeys(t *testing.T) { testkit.CheckKeys(t, evidenceOrder) }
 
-// A pid in the arguments of an event means the process that had it when recorded, although weft renumbered the process. If two
-// processes of inputs with one id space had it, the one that kept it is meant.
+// A pid in the arguments of an event means the process that had it when recorded, even if weft has renumbered that process. If
+// two processes in inputs with the same id space had it, it means the process that kept it.
 func TestPidOf(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	var now [3]timeline.TrackID
-	for i, space := range []string{"", "", "other"} { // the second is another container
+	for i, space := range []string{"", "", "other"} { // the second is in another container
 		b.SetMachine(uint32(i))
 		now[i] = b.Process(timeline.ProcessKey{Num: 7})
 		b.SetIDSpace(now[i], space)

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// explicitEvents reads the events by which a producer states contexts: ( and ) enter and leave them; N, O and D are creations,
-// snapshots and deletions of their objects (attribution.md, rules 2 and 3).
+// explicitEvents reads the events that declare contexts: ( and ) enter and leave them; N, O and D are creations, snapshots and
+// deletions of their objects (attribution.md, rules 2 and 3).
 type explicitEvents struct {
 	t  *timeline.Timeline
 	id []byte
@@ -80,7 +80,7 @@ func (p *explicitEvents) secondID(out *eventID, id2 timeline.Arg) {
 	out.several = out.several || !found
 }
 
-// enterOrLeave reads ( and ).
+// enterOrLeave reads ( and ) events.
 func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 	id := p.identity(s)
 	if id.phase != '(' && id.phase != ')' || s.track.Thread == 0 || s.NameID == 0 {
@@ -114,7 +114,7 @@ func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.Ordinal, kind: kind, Type: typ, Node: node})
 }
 
-// category returns the category of an event from the input; empty if there is none.
+// category returns the event's category in the input; nil if there is none.
 func (p *explicitEvents) category(s *event) []byte {
 	if s.CategoryID == 0 {
 		return nil
@@ -122,7 +122,7 @@ func (p *explicitEvents) category(s *event) []byte {
 	return p.t.Category(s.CategoryID)
 }
 
-// object reads N, O and D. The track has the class of the object.
+// object reads N, O and D events. Their track has the object's class.
 func (p *explicitEvents) object(c *collecting, s *event) error {
 	own := p.identity(s)
 	if own.several { // the ids are ambiguous

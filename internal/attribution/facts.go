@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// arguments are the arguments of an event that providers use. They are read in one pass because most events have none of
-// them. Texts are valid while the event's arguments are.
+// arguments holds the arguments of an event that providers use. They are read in one pass because most events have none
+// of them. Texts remain valid while the event's arguments do.
 type arguments struct {
 	any bool // the event has arguments
 
@@ -35,7 +35,7 @@ type arguments struct {
 	tab         int64   // Firefox: tab of the window
 	domType     []byte  // Firefox: eventType
 	caller      []byte  // url of the script in the innermost frame of the event's stack
-	marker      []byte  // Firefox: name of a marker whose slice is named by its label
+	marker      []byte  // Firefox: name of a marker whose slice is named after its label
 	asyncID     []byte  // id of an asynchronous slice in a Perfetto trace that weft wrote
 	latency     float64 // in milliseconds
 
@@ -58,7 +58,7 @@ type arguments struct {
 
 	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
 
-	number [24]byte // buffer of traceID
+	number [24]byte // buffer for traceID
 }
 
 // frameSource is the argument in which a frame was found, in order of precedence.
@@ -111,7 +111,7 @@ func appendNumber(b []byte, a *timeline.Arg) []byte {
 	return b
 }
 
-// factNames are the names of the arguments that read needs, and of the members of dictionaries among them.
+// factNames holds the names of the arguments and dictionary members that read needs.
 var factNames = map[string]bool{
 	"data": true, "beginData": true, "frame": true, "frameId": true, "frameSeqId": true, "layerTreeId": true,
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
@@ -177,7 +177,7 @@ func (f *arguments) read(t *timeline.ArgSelection, args timeline.Args) {
 	}
 }
 
-// setFrame sets the frame unless an argument with precedence has set it.
+// setFrame sets the frame unless an argument with higher precedence has set it.
 func (f *arguments) setFrame(frame []byte, from frameSource) {
 	if frame != nil && (f.frame == nil || from < f.frameFrom) {
 		f.frame, f.frameFrom = frame, from
@@ -190,7 +190,7 @@ func (f *arguments) setSequence(a *timeline.Arg) {
 	}
 }
 
-// readData reads the dictionaries data and beginData.
+// readData reads the data and beginData dictionaries.
 func (f *arguments) readData(t *timeline.ArgSelection, data timeline.Arg, from frameSource) {
 	if data.Kind != timeline.ArgDict {
 		return
@@ -282,7 +282,7 @@ func (f *arguments) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, nam
 	}
 }
 
-// readWeft reads the argument in which weft keeps further facts about an event.
+// readWeft reads the argument in which weft stores further facts about an event.
 func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return

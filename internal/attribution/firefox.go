@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxWindows finds the document for which a Firefox marker or call works, by its innerWindowID, and the tab of the document.
-// The pages of the trace provide the tree and the urls (firefox.md 10).
+// firefoxWindows finds the document of a Firefox marker or call by its innerWindowID, and the tab of the document. The pages of
+// the trace provide the tree and the urls (firefox.md 10).
 type firefoxWindows struct{}
 
 // start adds the pages as contexts.
@@ -46,11 +46,11 @@ func (firefoxWindows) observe(c *collecting, s *event) error {
 	return c.addContext(s, TypeFrame, c.windowNode(f.window, s.track.idSpace))
 }
 
-// firefoxInput finds input events among Firefox's DOMEvent markers. These have no id; the markers of one system input
-// event have the same time after subtraction of their latency.
+// firefoxInput finds input events among Firefox's DOMEvent markers. These have no id; the markers of one system input event have
+// the same time once their latency is subtracted.
 type firefoxInput struct{}
 
-// inputTypes are the types of DOM events that users cause.
+// inputTypes holds the types of DOM events that user input causes.
 var inputTypes = map[string]bool{
 	"mousedown": true, "mouseup": true, "mousemove": true, "click": true, "auxclick": true, "dblclick": true, "contextmenu": true,
 	"wheel": true, "DOMMouseScroll": true, "MozMousePixelScroll": true, "pointerdown": true, "pointerup": true, "pointermove": true,

@@ -18,14 +18,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxTimeline is the timeline of a few markers in a Firefox profile: windows 3 in 2, tab 7, and an unknown window 9.
+// firefoxTimeline returns a timeline with a few markers of a Firefox profile: window 3 in window 2, tab 7, and an unknown window
+// 9.
 func firefoxTimeline(t *testing.T, label string) *prepared {
 	t.Helper()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
 	b.AddPage(timeline.Page{Window: 2, Tab: 7, URL: "https://a.test/"})
 	b.AddPage(timeline.Page{Window: 3, Tab: 7, Embedder: 2, URL: "https://b.test/frame"})
-	b.SetAttribute("firefox.page.9", `{"tabID":7,"embedderInnerWindowID":2,"isPrivateBrowsing":false,"url":"https://c.test/"}`) // text, which says nothing
+	b.SetAttribute("firefox.page.9", `{"tabID":7,"embedderInnerWindowID":2,"isPrivateBrowsing":false,"url":"https://c.test/"}`) // text, without effect
 	process := b.Process(timeline.ProcessKey{Num: 100})
 	thread := b.Thread(process, timeline.ThreadKey{Num: 100})
 	b.SetThreadName(thread, 0, []byte("GeckoMain"))
@@ -95,7 +96,7 @@ func firefoxTimeline(t *testing.T, label string) *prepared {
 	return prepare(t, b, log)
 }
 
-// Windows are frames with the tree of the pages, tabs have their own type, and user actions are input events.
+// Windows are frames in the tree of the pages, tabs have their own type, and user actions are input events.
 func TestFirefox(t *testing.T) {
 	testFirefox(t, "")
 }
@@ -109,7 +110,7 @@ func TestFirefoxLabels(t *testing.T) {
 
 func testFirefox(t *testing.T, label string) {
 	a := firefoxTimeline(t, label).attribute(t, attribution.Rules{})
-	// The windows name three frames, one of them unknown: so they have no common ancestor.
+	// The windows name three frames, one of them unknown, so they have no common ancestor.
 	a.want(t, 0, "Frame null null descendants 0 window/2,window/3,window/9")
 	a.want(t, 1, "Frame window 2 args 0", "Tab tab 7 args 0")
 	a.want(t, 2, "Frame window 3 args 0", "Tab tab 7 args 0")
@@ -146,7 +147,7 @@ func firefoxProfile(t *testing.T, profile string) *attributed {
 	return prepare(t, b, log).attribute(t, attribution.Rules{})
 }
 
-// ffThread is a thread of a processed profile with markers; names are indexes into the strings of firefoxProfileOf.
+// ffThread returns a thread of a processed profile with markers; names are indexes into the strings of firefoxProfileOf.
 func ffThread(pid, process string, markers ...string) string {
 	var name, start, end, phase, data []string
 	for _, m := range markers {
@@ -161,9 +162,9 @@ func ffThread(pid, process string, markers ...string) string {
 		`,"data":` + list(data) + `},"stringArray":["Load","DOMEvent","Receive AsyncOpen in Parent","DispatchTransaction"]}`
 }
 
-// Firefox's requests belong to the contexts where they were made, whatever process continues them (attribution.md, rule 7): all
-// markers of a channel are one row, with the largest number of bytes, from the first start to the last end. Other events with the
-// id of the channel have the contexts of the request for types without a context.
+// Firefox's requests belong to the contexts in which they were made, whatever process continues them (attribution.md, rule 7):
+// all markers of a channel are one row, with the largest number of bytes, from the first start to the last end. Other events with
+// the channel id have the contexts of the request for types without a context.
 func TestFirefoxRequests(t *testing.T) {
 	network := func(id, window, status, more string) string {
 		return `{"type":"Network","id":` + id + `,"URI":"http://a.test/x","status":"STATUS_` + status + `"` + window + more + `}`
@@ -213,7 +214,7 @@ func TestFirefoxRequests(t *testing.T) {
 			if got != "" || r.Bytes != 0 || r.Start != 1200_000_000 || r.End != timeline.NoTime {
 				t.Errorf("request %s of %q: %d bytes, %d to %d", r.ID, got, r.Bytes, r.Start, r.End)
 			}
-		case "77": // of which nothing but the id is known
+		case "77": // only its id is known
 			if r.Start != timeline.NoTime || r.Set != 0 {
 				t.Errorf("request %s %+v", r.ID, r)
 			}

@@ -11,7 +11,7 @@ import (
 // carried is the state of an open flow: the contexts that it propagates (attribution.md, rule 6).
 type carried struct {
 	set     []entry
-	visited []uint64 // ordinals of the slices that it has passed
+	visited []uint64 // ordinals of the slices that it has passed through
 }
 
 // maxVisited bounds carried.visited, which keeps the latest slices.
@@ -43,7 +43,7 @@ func (p *propagating) flowStep(s *flowbind.Step) error {
 	}
 	if s.In && len(f.set) > 0 {
 		for i := range f.set {
-			f.set[i].hops = min(f.set[i].hops+1, maxHops+1) // beyond the limit it does not matter by how much
+			f.set[i].hops = min(f.set[i].hops+1, maxHops+1) // how far the limit is exceeded does not matter
 		}
 		if slices.Contains(f.visited, s.Ordinal) {
 			p.count(problem.FlowReturned, s)
@@ -78,7 +78,7 @@ func (p *propagating) count(k problem.Kind, s *flowbind.Step) {
 	p.problems.Add(k, problem.Position{Event: int64(s.Event), Offset: -1}, "")
 }
 
-// deliver makes the contexts of a flow entries of a slice.
+// deliver adds the contexts of a flow to a slice as entries.
 func (p *propagating) deliver(th *openThread, s *flowbind.Step, f *carried) error {
 	at := th.find(s.Ordinal)
 	for _, b := range f.set {
@@ -103,7 +103,7 @@ func (p *propagating) deliver(th *openThread, s *flowbind.Step, f *carried) erro
 	return nil
 }
 
-// find returns the index of an open slice; -1 if it is not open.
+// find returns the index of the open slice with an ordinal; -1 if there is none.
 func (th *openThread) find(ordinal uint64) int {
 	if th == nil {
 		return -1
@@ -117,7 +117,7 @@ func (th *openThread) find(ordinal uint64) int {
 	return -1
 }
 
-// enter makes a context from a flow an entry of an open slice.
+// enter adds a context from a flow to an open slice as an entry.
 func (p *propagating) enter(th *openThread, at int, b entry) {
 	s := th.slices.At(at)
 	if e := th.active.current(b.Type); e != nil && e.Began == s.ts {
@@ -180,7 +180,7 @@ func (p *propagating) pickUp(th *openThread, s *flowbind.Step, f *carried) {
 	}
 }
 
-// setOf returns the contexts in effect in the slice that a flow passes.
+// setOf returns the contexts in effect in the slice that a flow passes through.
 func (p *propagating) setOf(th *openThread, s *flowbind.Step) []entry {
 	if th == nil {
 		track := p.asyncs[s.Track]

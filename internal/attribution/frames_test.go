@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// frameEvent is an instant about frames on the browser's main thread.
+// frameEvent returns an instant about frames on the browser's main thread.
 func frameEvent(name string, ts int, data string) string {
 	return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":9,"tid":9,"args":{"data":%s}}`, name, ts, data)
 }
@@ -70,7 +70,7 @@ func TestFrameEvents(t *testing.T) {
 			t.Errorf("frame %s at %d: %+v, want %+v", test.frame, test.us, got, test.want)
 		}
 	}
-	// Pages are the roots of the tree at the time: the late work belongs to a deleted frame.
+	// Pages are the roots of the tree at that time: the late work belongs to a deleted frame.
 	got := map[string]timeline.Nanos{}
 	for _, r := range a.Table(tables.TableOptions{Type: tables.TypePage}).Rows {
 		got[r.ID] = r.Self
@@ -97,7 +97,7 @@ func TestFramesByAddress(t *testing.T) {
 }
 
 // Events that happen to contain the url of a document name its frame: navigationStart, ParseHTML, and the request for the
-// document. Requests are used only if no other event has the url, and scripts in the document only if no request has.
+// document. Requests are used only if no other event has the url, and scripts in the document only if no request has it.
 func TestAddressOfFrame(t *testing.T) {
 	at := func(name string, ts int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":%s}`, name, ts, args)
@@ -130,7 +130,7 @@ func TestAddressOfFrame(t *testing.T) {
 			script("FunctionCall", "http://a.test/app", 9), script("FunctionCall", "http://", 9), script("EvaluateScript", "inline", 9),
 		}},
 		{"document", "http://a.test/document", []string{image, document, parser}},
-		{"parser", "", []string{image, parser}}, // of a document, or of a style sheet
+		{"parser", "", []string{image, parser}}, // the parser of a document, or of a style sheet
 		{"navigation", "http://a.test/navigation", []string{parser, navigation, request(9, `"url":"http://a.test/late","resourceType":"Document"`)}},
 		{"parse", "http://a.test/parse", []string{document, parse, parser}},
 	} {

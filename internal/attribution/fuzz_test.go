@@ -15,10 +15,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// knobs are options in a form that a fuzzer can change.
+// knobs holds options in a form that a fuzzer can change.
 type knobs uint16
 
-// The bits of knobs. Those from firstSource on disable sources.
+// The bits of knobs. Bits from firstSource on disable sources.
 const (
 	knobEndWithSlice knobs = 1 << iota
 	knobKeep
@@ -79,7 +79,7 @@ func FuzzRun(f *testing.F) {
 		opts := knobs(bits).options(from, to)
 		memory := int64(timeline.DefaultMemory)
 		if knobs(bits)&knobOnDisk != 0 {
-			memory = 1 // what is kept in memory has a least size
+			memory = 1 // tables in memory have a minimum size
 		}
 		l, err := readChrome(t, input, memory)
 		if err != nil {
@@ -131,7 +131,7 @@ func busyTime(t *testing.T, tl *timeline.Timeline, window attribution.Window) (t
 	return total
 }
 
-// checkWalk checks that the slices on the tracks of contexts do not overlap and all end.
+// checkWalk checks that the slices on context tracks do not overlap, and that all of them end.
 func checkWalk(t *testing.T, tl *timeline.Timeline) {
 	open := map[timeline.TrackID]bool{}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {

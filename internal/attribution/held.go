@@ -2,18 +2,18 @@ package attribution
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// Bounds of the second pass's memory for open flows, requests and asynchronous slices.
+// Bounds on the second pass's memory for open flows, requests and asynchronous slices.
 const (
 	MaxHeld = 16 << 20 // bytes
 
 	entrySize   = 24     // of an entry
 	flowSize    = 160    // of a flow, without its entries and slices
-	visitedSize = 8      // of a slice that a flow has passed
+	visitedSize = 8      // of a slice that a flow has passed through
 	openSize    = 72     // of an asynchronous slice, without its entries
 	maxEnded    = 1 << 8 // slices of a thread that end at one time and are remembered for flow steps at that time
 )
 
-// reserve reserves size more bytes if they fit the limit; otherwise it reports false and counts the loss.
+// reserve reserves size more bytes if they fit within the limit; otherwise it returns false and counts the loss.
 func (p *propagating) reserve(size int) bool {
 	switch {
 	case p.held+size <= p.contexts.Limits.Of(MaxHeld):

@@ -36,7 +36,7 @@ func (h *history) Begin(a *active) {
 	}
 }
 
-// Apply carries out an explicit event and records the changes.
+// Apply applies an explicit event and records the changes.
 func (h *history) Apply(a *active, c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	a.apply(c, e, o, log)
 	if e.kind != destroys {

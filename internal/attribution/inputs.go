@@ -30,11 +30,11 @@ type Input struct {
 	from inputSource
 }
 
-// inputSource is the kind of slice that describes an input event, best last. The best one decides type, start and latency.
+// inputSource is the kind of slice that describes an input event, best last. The best one determines type, start and latency.
 type inputSource uint8
 
 const (
-	fromTiming  inputSource = iota + 1 // EventTiming of Chrome, DOMEvent of Firefox
+	fromTiming  inputSource = iota + 1 // Chrome's EventTiming, Firefox's DOMEvent
 	fromStages                         // EventLatency
 	fromLatency                        // InputLatency::…
 )
@@ -64,10 +64,10 @@ const (
 	InputSize    = 208     // an input event, with its map entry
 	startSize    = 80
 	stagesSize   = 64
-	TimingSize   = 416 // a timing, which is stored twice: in input order, and sorted; and its entry in byBegin
+	TimingSize   = 416 // a timing, stored in input order and again sorted, and its entry in byBegin
 	asyncIDSize  = 64
 	furtherSize  = 128 // an input event with a reused id
-	MaxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are truncated
+	MaxAsyncText = 256 // bytes of an asynchronous slice's id; longer ids are truncated
 )
 
 // inputs holds the input events of a trace.
@@ -86,24 +86,24 @@ type inputs struct {
 	further map[happenedAt]NodeID       // further events with a reused id
 }
 
-// reusedID is an id of several input events.
+// reusedID describes an id that several input events share.
 type reusedID struct {
 	n      int // number of input events
 	latest NodeID
 }
 
-// happenedAt identifies one of the input events with an id.
+// happenedAt identifies one of the input events that share an id.
 type happenedAt struct {
 	id NodeID
 	at timeline.Nanos
 }
 
-// timing is an EventTiming slice of Chrome: the page's measurement of an event.
+// timing is a Chrome EventTiming slice: the page's measurement of an event.
 type timing struct {
 	ordinal    uint64
 	thread     timeline.TrackID // 0: unknown
 	start, end timeline.Nanos
-	processing timeline.Nanos // time of the first call of a listener
+	processing timeline.Nanos // time of the first listener call
 	typ        TypeID
 	name       string
 	joins      int64 // interactionId
@@ -134,9 +134,9 @@ func newInputs() inputs {
 	}
 }
 
-// happened returns the input event with an id and a time. Ids are not always unique: EventTimings reuse theirs, and
-// developer tools that save a trace round trace ids, which exceed 2^53. As with objects, each use of an id is a separate
-// context (attribution.md, rule 3): the second one is called ID#2.
+// happened returns the input event with an id and a time. Ids are not always unique: EventTimings reuse theirs, and trace ids,
+// which exceed 2^53, are rounded when developer tools save a trace. As with objects, each use of an id is a separate context
+// (attribution.md, rule 3): the second one is called ID#2.
 func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
 	first, known := in.byNode[id]
 	if !known || in.List[first].Start == at {
@@ -166,7 +166,7 @@ func (in *inputs) latest(id NodeID) NodeID {
 	return id
 }
 
-// add adds or updates an input event. If several slices have one kind, the first one and the longest latency count.
+// add adds or updates an input event. Of several slices of the same kind, the first one and the longest latency count.
 func (in *inputs) add(c *collecting, i Input) {
 	if at, ok := in.byNode[i.node]; ok {
 		old := &in.List[at]
@@ -205,7 +205,7 @@ func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 }
 
 // chromeInput finds input events in Chrome traces (attribution.md, rule 8): by the trace id of their latency slices, otherwise
-// by the EventTiming of the page.
+// by the page's EventTiming.
 type chromeInput struct{}
 
 func (chromeInput) observe(c *collecting, s *event) error {
@@ -277,7 +277,7 @@ func (in *inputs) identify(c *collecting, s *event, id NodeID) NodeID {
 	return node
 }
 
-// stage reads the last stage of an input event: the presentation of a frame, or the termination without one.
+// stage reads the last stage of an input event: the presentation of a frame, or termination without one.
 func (in *inputs) stage(s *event) {
 	latency, ok := in.stages[s.Track]
 	if !ok || s.isEnd() || s.TS > latency.end {
@@ -368,7 +368,7 @@ func (in *inputs) finish(c *collecting) error {
 const maxDispatchDistance = 1000 * timeline.Microsecond
 
 // dispatched returns the input event that was dispatched at a time: the one with the time of the dispatched event, otherwise
-// the one with the nearest processing; 0 if there is none.
+// the one whose processing starts nearest; 0 if there is none.
 func (f *found) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
 	in, key := &f.inputs, timingKey{f.tracks[thread].idSpace, thread, typ}
 	list := in.byKey[key]

@@ -73,7 +73,7 @@ func TestRecordedInputs(t *testing.T) {
 	}
 }
 
-// latencyEvents are the slices of an input event with a frame, of one without, and of their EventTimings and dispatches.
+// latencyEvents returns the slices of an input event with a frame and of one without, and their EventTimings and dispatches.
 func latencyEvents() []byte {
 	stage := func(phase, name, id string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":"cc","id2":{"local":%q},"ts":%d,"pid":1,"tid":1}`, phase, name, id, ts)
@@ -99,8 +99,8 @@ func latencyEvents() []byte {
 	)
 }
 
-// Without InputLatency an input event is known by its EventLatency, whose id is the trace id; EventTiming and dispatches of the
-// same instant belong to it (attribution.md, rule 8).
+// Without InputLatency, an input event is identified by its EventLatency, whose id is the trace id; EventTiming and dispatches of
+// the same instant belong to it (attribution.md, rule 8).
 func TestEventLatency(t *testing.T) {
 	a := attribute(t, latencyEvents(), attribution.Rules{})
 	want := []string{"latency/-5 KEY_PRESSED 1000+16000 presented 17000 of 77", "latency/6 KEY_RELEASED 50000+1000 dropped of 77"}
@@ -125,7 +125,7 @@ func TestEventLatency(t *testing.T) {
 	}
 }
 
-// The table of input events describes each, including those for which no thread worked.
+// The table of input events describes each event, including events for which no thread worked.
 func TestInputRows(t *testing.T) {
 	a := attribute(t, latencyEvents(), attribution.Rules{})
 	got := map[string]string{}
@@ -170,9 +170,9 @@ func TestInputsAreBounded(t *testing.T) {
 	}
 }
 
-// Developer tools that save a trace round trace ids, which exceed 2^53, so that many input events get one id; and the ids of
-// EventTimings are reused (recordings have both). Slices with different start times are different input events. The EventTimings of
-// an input event have the same start, and a slice with only the id belongs to the latest.
+// When developer tools save a trace, they round trace ids, which exceed 2^53, so that many input events get the same id; and the
+// ids of EventTimings are reused (both occur in recordings). Slices with different start times are different input events. The
+// EventTimings of an input event have the same start, and a slice with only the id belongs to the latest input event.
 func TestReusedInputIDs(t *testing.T) {
 	latency := func(id, typ string, ts, end int) string {
 		return fmt.Sprintf(`{"ph":"b","name":"InputLatency::%s","cat":"latencyInfo","id":%q,"ts":%d,"pid":2,"tid":1,"args":{"chrome_latency_info":{"trace_id":3191537711338748000}}},
@@ -226,8 +226,8 @@ func TestReusedInputIDs(t *testing.T) {
 	}
 }
 
-// A dispatch inside a slice with a trace id belongs to that input event, whatever was processed at that time; others belong to
-// the EventTiming with the nearest start of processing (attribution.md, rule 8).
+// A dispatch inside a slice with a trace id belongs to that input event, whatever was processed at that time; other dispatches
+// belong to the EventTiming with the nearest start of processing (attribution.md, rule 8).
 func TestDispatchInsideLatency(t *testing.T) {
 	dispatch := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"EventDispatch","ts":%d,"dur":5,"pid":1,"tid":1,"args":{"data":{"type":"click"}}}`, ts)

@@ -33,14 +33,15 @@ type intervals struct {
 	sets    *Sets
 	Sorted  *extsort.Sorter[Interval]
 	Used    map[IntervalTrack]bool
-	free    int    // number of intervals that may be added, see MaxIntervals
+	free    int    // number of intervals that can still be added, see MaxIntervals
 	dropped uint64 // number of intervals beyond the limit
 	err     error
 }
 
-// Limits of intervals: IntervalsPerSlice for each slice of a thread, and MaxIntervals more. Long recordings have one per
-// five slices. Without a limit, many contexts that are always in effect on a thread that pauses between slices would add one
-// interval of each type for every slice. Among simultaneous types, the last are dropped; costs still count them.
+// Limits on the number of intervals: IntervalsPerSlice for each slice of a thread, plus MaxIntervals. Long recordings have
+// one interval per five slices. Without a limit, a thread that pauses between slices, with contexts of many types always in
+// effect, would add an interval of each type for every slice. Among simultaneous types, the last ones are dropped; costs
+// still count them.
 const (
 	MaxIntervals      = 1 << 16
 	IntervalsPerSlice = 4

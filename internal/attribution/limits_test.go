@@ -28,7 +28,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// With little memory weft stores fewer contexts. The others are counted, and the stored ones have exact work and costs.
+// With little memory, weft stores fewer contexts. The others are counted, and the stored ones have exact work and costs.
 func TestFramesWithLittleMemory(t *testing.T) {
 	const frames = attribution.MaxNodes/8 + 1000
 	var list []string
@@ -50,7 +50,8 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 }
 
-// If very many contexts are always in effect, the tracks have some for each slice: the first types completely. Others are counted.
+// If very many contexts are always in effect, the tracks show some for each slice: the first types completely. The others are
+// counted.
 func TestIntervalLimit(t *testing.T) {
 	const types, slices = 100, 1500
 	var list []string
@@ -82,7 +83,7 @@ func TestIntervalLimit(t *testing.T) {
 	}
 }
 
-// Contexts without details have the same names as others.
+// Contexts without details have the same names as other contexts.
 func TestNamesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
 	correlations := func(limits attribution.Limits) (out []string) {

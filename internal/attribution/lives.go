@@ -18,7 +18,7 @@ type enteredAs struct {
 // enteredSize is the size of an enteredAs, with its map entry.
 const enteredSize = 80
 
-// life is one of the objects that had an identity, from its creation to its deletion.
+// life is one of the objects that shared an identity, from its creation to its deletion.
 type life struct {
 	alive     bool
 	class     bool // its class is the type of the context
@@ -71,7 +71,7 @@ func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 	return out
 }
 
-// lifeEvents separates objects of one identity by their classes, and their lives by creation and deletion. An object whose
+// lifeEvents separates objects with the same identity by their classes, and their lives by creation and deletion. An object whose
 // creation is not in the trace exists from the end of the previous life.
 func (c *Catalogue) lifeEvents(changes []SnapshotID) []lifeEvent {
 	type open struct {

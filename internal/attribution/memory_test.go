@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// hostileShapes are small inputs that once needed disproportionate memory or time.
+// hostileShapes holds small inputs that once needed disproportionate memory or time.
 var hostileShapes = map[string]func() []byte{
 	"objects change while threads work": func() []byte {
 		list := []string{object("0x2", 0, ""), object("0x3", 0, "")}
@@ -113,8 +113,8 @@ var hostileShapes = map[string]func() []byte{
 	},
 }
 
-// maxPeak bounds the memory of attribution, without the timeline, for a budget of 1 MiB: its share of that, and a few tables
-// with an initial size.
+// maxPeak bounds the memory of attribution, without the timeline, for a budget of 1 MiB: its share of the budget, and a few
+// tables with an initial size.
 const maxPeak = 24 << 20
 
 // Attribution of hostile inputs needs little memory and time, and costs add up.
@@ -150,7 +150,7 @@ func TestMemoryOfLongTraces(t *testing.T) {
 	checkPeak(t, events(list...), attribution.Rules{Intervals: true})
 }
 
-// checkPeak attributes an input with 1 MiB of memory and checks the peak, and that costs add up.
+// checkPeak attributes an input with 1 MiB of memory, and checks the peak and that costs add up.
 func checkPeak(t *testing.T, input []byte, opts attribution.Rules) {
 	t.Helper()
 	l, err := readChrome(t, input, 1<<20)

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 )
 
-// Names of types are found ignoring case; input and page are aliases, and a type of the trace takes precedence.
+// Type names are found ignoring case; input and page are aliases, and a type of the trace takes precedence.
 func TestTypesNamed(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"I","s":"t","name":"FrameCommittedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frame":"ROOT","url":"http://a.test/","processId":1}}}`,
@@ -45,7 +45,8 @@ func TestTypesNamed(t *testing.T) {
 	}
 }
 
-// Contexts without a url have readable names: the host of a frame's scripts, the process or worker of an isolate. Ids are complete.
+// Contexts without a url have readable names: the host of a frame's scripts, or the process or worker of an isolate. Ids are
+// complete.
 func TestContextNames(t *testing.T) {
 	const frame, other, empty = "AAAABBBBCCCCDDDDEEEEFFFF00001111", "BBBBBBBBCCCCDDDDEEEEFFFF00001111", "CCCCBBBBCCCCDDDDEEEEFFFF00001111"
 	call := func(tid, ts int, data string) string {

@@ -31,7 +31,7 @@ func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	infos := make([]categoryInfo, t.CategoryCount()+1)
 	for id := range infos[1:] {
 		name := t.Category(timeline.CategoryID(id + 1))
-		main, _, _ := strings.Cut(string(name), ",") // Firefox's subcategory follows
+		main, _, _ := strings.Cut(string(name), ",") // a Firefox subcategory may follow
 		call := timeline.IsCall(name) || string(name) == pageCallCategory
 		infos[id+1] = categoryInfo{call: call, Script: call || main == producers.FirefoxScript}
 	}

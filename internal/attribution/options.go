@@ -17,7 +17,7 @@ type ViaName string
 type FlowConflict string
 
 const (
-	// ReplaceActive uses the context of the flow; "" means the same.
+	// ReplaceActive uses the flow's context; "" means the same.
 	ReplaceActive FlowConflict = "replace"
 	// KeepActive keeps the active context in effect.
 	KeepActive FlowConflict = "keep"
@@ -42,11 +42,11 @@ type Options struct {
 	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, even without a leave event. It
 	// compensates for producers that enter contexts without leaving them.
 	EndWithSlice bool
-	// From and To limit the time for which costs are summed; 0 is the start or the end of the trace. They are times of the
+	// From and To limit the time for which costs are summed; 0 means the start or the end of the trace. They are times of the
 	// trace, or are counted from its first event if FromStart is set.
 	From, To  timeline.Nanos
 	FromStart bool
-	// ChargeAtBegin charges a slice to the contexts at its start, whatever happens inside.
+	// ChargeAtBegin charges each slice to the contexts in effect at its start, whatever happens inside it.
 	ChargeAtBegin bool
 	// Intervals records the periods in which contexts are in effect, for Result.Current.
 	Intervals bool
@@ -54,7 +54,7 @@ type Options struct {
 	Workers int
 }
 
-// RulesOf validates options and returns them as rules, with defaults. An error for an unknown name lists the choices.
+// RulesOf validates options and returns them as rules, with defaults filled in. An error for an unknown name lists the choices.
 func RulesOf(o *Options) (Rules, error) {
 	r := Rules{
 		EndWithSlice: o.EndWithSlice, Intervals: o.Intervals, Workers: o.Workers,
@@ -99,9 +99,9 @@ type CostOptions struct {
 	FromStart bool
 	// Counts reports whether a slice or instant counts; nil: all do. The time of other slices is charged to no context.
 	Counts func(*timeline.Head) bool
-	// CountsThread reports whether requests sent by a thread count; 0 is an unknown thread; nil: all do.
+	// CountsThread reports whether requests sent by a thread (0: unknown) count; nil: all do.
 	CountsThread func(timeline.TrackID) bool
-	// AtBegin charges a slice to the contexts at its start, as a panel of Chrome's old trace viewer did.
+	// AtBegin charges each slice to the contexts in effect at its start, as a panel of Chrome's old trace viewer did.
 	AtBegin bool
 }
 

@@ -43,7 +43,7 @@ func TestSelfProfile(t *testing.T) {
 	}
 }
 
-// PipelineReporter names the animation frame by the same numbers as the slices of the compositor: sequence and layer tree
+// PipelineReporter names the animation frame by the same numbers as compositor slices: sequence and layer tree
 // (attribution.md, The types).
 func TestFrameReporter(t *testing.T) {
 	a := attribute(t, events(
@@ -61,7 +61,7 @@ func TestFrameReporter(t *testing.T) {
 	}
 }
 
-// Samples of Firefox are not asynchronous work: the slices of documents on a separate track belong to the documents, and add no
+// Firefox samples are not asynchronous work: the slices of documents on a separate track belong to the documents, and add no
 // cost to the thread.
 //
 // Firefox names processes by the origins of their pages; that does not make them self-profiles.

@@ -12,7 +12,7 @@ const (
 	PlaceThread               // the slices of a thread
 	placeAsync                // asynchronous slices
 	placeInstant              // instants of a process or of the trace
-	placeOther                // events that Perfetto cannot represent, such as entering and leaving contexts
+	placeOther                // events that Perfetto cannot represent, such as enter and leave events
 	placeObjects              // creations, snapshots and deletions of objects
 	placeOwn                  // written by an earlier attribution
 )
@@ -23,17 +23,17 @@ type track struct {
 	Thread    timeline.TrackID // the thread of the track; for spans the track itself; 0: none
 	process   timeline.TrackID // 0: none
 	pid       int64            // pid in the input; Global without process
-	moved     timeline.Nanos   // difference between times of events and times in their arguments, due to clock alignment
+	moved     timeline.Nanos   // difference between event times and times in event arguments, due to clock alignment
 	class     string           // placeObjects: class of the objects
 	lane      bool             // PlaceThread: its slices overlap others of the thread
 	network   bool             // has Firefox requests
-	sampled   bool             // derived from samples, so not asynchronous slices
-	duplicate bool             // its time is already counted by other slices of the thread
+	sampled   bool             // derived from samples, so its slices are not asynchronous
+	duplicate bool             // other slices of the thread already count its time
 	origin    string           // self-profiles: origin of the page
 	idSpace   string           // id space of global ids, see timeline.Timeline.IDSpace
 }
 
-// maxTrackDepth bounds the number of parents of a track.
+// maxTrackDepth bounds the number of ancestors of a track.
 const maxTrackDepth = 100
 
 // TracksOf returns the facts about all tracks, by id.
@@ -108,7 +108,7 @@ func (p *track) declared(tr *timeline.Track) {
 	}
 }
 
-// pidOf returns the pid of a process in the input, or the assigned one if that is text.
+// pidOf returns the pid of a process in the input, or the assigned pid if the input has a text.
 func pidOf(tr *timeline.Track) int64 {
 	if tr.InputID.Text == "" {
 		return tr.InputID.Num

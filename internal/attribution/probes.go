@@ -11,7 +11,7 @@ import (
 // typePresContext is the type of presentation contexts in layout probes.
 const typePresContext = "PresContext"
 
-// layoutProbes reads slices of layout probes: their first argument is a pointer to the presentation context, the second the
+// layoutProbes reads layout probe slices: their first argument is a pointer to the presentation context, the second the
 // phase, which determines the category.
 type layoutProbes struct{}
 
@@ -31,7 +31,7 @@ func (layoutProbes) observe(c *collecting, s *event) error {
 	return c.addContext(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.track.pid, s.track.idSpace))
 }
 
-// CategoryOfProbe returns the category of a layout probe's slice from its arguments; otherwise producers.CategoryNone.
+// CategoryOfProbe returns the category of a layout probe's slice from its arguments; producers.CategoryNone for other slices.
 func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Category {
 	for a := range t.ArgList(args) {
 		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {

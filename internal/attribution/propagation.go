@@ -32,8 +32,8 @@ func compareEntries(a, b *entry) int { return cmp.Compare(a.ordinal, b.ordinal) 
 func entryOrdinal(e *entry) uint64 { return e.ordinal }
 
 // propagating is the second pass. It follows contexts through the trace in time order: into asynchronous slices, along
-// flows, with requests. Its result is the entries of every slice, by ordinal. The third pass nests them, because an entry
-// may be found only after the slices inside its slice.
+// flows and through requests. Its result is the entries of every slice, by ordinal. The third pass nests them, because an entry
+// can be found only after the slices inside its slice.
 type propagating struct {
 	problems  *problem.Log
 	contexts  *Catalogue
@@ -46,16 +46,16 @@ type propagating struct {
 	steps     *flowbind.Steps
 	step      flowbind.Step
 	hasStep   bool
-	stepCount int // number of steps, to check for cancellation now and then
+	stepCount int // number of steps, to check for cancellation periodically
 	cancelled func() error
-	stepsAt   timeline.Nanos // time of the steps that are being handled
+	stepsAt   timeline.Nanos // time of the steps being handled
 
 	threads  []*openThread // by TrackID; nil: no events
 	asyncs   map[timeline.TrackID]timeline.OpenSlices[openAsync]
 	pending  map[uint64][]entry // entries from flows for slices that have not started
-	last     uint64             // highest ordinal that has started
+	last     uint64             // highest ordinal so far
 	flows    map[uint64]*carried
-	queued   []Evidence // evidence of the actions
+	queued   []Evidence // evidence for the actions
 	actions  []action
 	effect   []entry // result of inEffect
 	instants []entry // contexts named by instants of the group
@@ -68,8 +68,8 @@ type propagating struct {
 type openThread struct {
 	id          timeline.TrackID
 	slices      timeline.OpenSlices[openSlice]
-	collections int // open slices that collect garbage
-	endless     int // open slices without end
+	collections int // number of open slices that collect garbage
+	endless     int // number of open slices without an end
 	active      active
 	endedAt     timeline.Nanos
 	ended       []ended
@@ -93,7 +93,7 @@ type openSlice struct {
 	frames   foundFrames
 }
 
-// foundFrames are the frames named by the slices inside a slice.
+// foundFrames holds the frames named by the slices inside a slice.
 type foundFrames struct {
 	list   []NodeID // distinct, in order of discovery; at most maxCandidates
 	common NodeID   // their lowest common ancestor; 0: none
@@ -170,7 +170,7 @@ func (p *propagating) run(ctx context.Context) error {
 	return nil
 }
 
-// nextStep reads the next step of a flow.
+// nextStep reads the next flow step.
 func (p *propagating) nextStep() (err error) {
 	if p.opts.has(ViaFlow) {
 		p.hasStep, err = p.steps.Next(&p.step)
@@ -249,7 +249,7 @@ func (p *propagating) occurrence(o *timeline.Head, at int) error {
 	return nil
 }
 
-// thread returns the state of a thread.
+// thread returns the state of a thread, which it creates if necessary.
 func (p *propagating) thread(id timeline.TrackID) *openThread {
 	th := p.threads[id]
 	if th == nil {
@@ -259,7 +259,7 @@ func (p *propagating) thread(id timeline.TrackID) *openThread {
 	return th
 }
 
-// maxEndless bounds the open slices without an end on a thread. Further ones enclose no later slices.
+// maxEndless bounds the number of open slices without an end on a thread. Further ones enclose no later slices.
 const maxEndless = 1 << 9
 
 // begin starts a slice of a thread. A slice without an end encloses all later slices inside its parent.
@@ -274,7 +274,7 @@ func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Ev
 		end = LastTime
 		th.endless++
 	case endless:
-		end, endless = o.TS, false // later slices are not inside
+		end, endless = o.TS, false // it encloses no later slices
 	}
 	if n := th.slices.Len(); n > 0 {
 		end = min(end, th.slices.End(n-1))
@@ -334,13 +334,13 @@ func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
 	}
 }
 
-// maxSearch bounds the number of enclosing slices in a search. Deeper nesting is an error of the producer.
+// maxSearch bounds the number of enclosing slices in a search. Deeper nesting is a producer error.
 const maxSearch = 1 << 9
 
 // searchEnd returns the index of the outermost slice in a search that starts at a slice.
 func searchEnd(slice int) int { return max(slice-maxSearch, 0) }
 
-// within reports whether an open slice has an entry with a type and source.
+// within reports whether an open slice has an entry with the given type and source.
 func (th *openThread) within(typ TypeID, via Via) bool {
 	last := th.slices.Len() - 1
 	for i := last; i >= searchEnd(last); i-- {
@@ -364,7 +364,7 @@ func (s *openSlice) of(typ TypeID) *entry {
 	return nil
 }
 
-// set adds an entry or replaces the one of its type.
+// set adds an entry or replaces the entry of the same type.
 func (s *openSlice) set(b entry) {
 	if old := s.of(b.Type); old != nil {
 		*old = b
@@ -398,7 +398,7 @@ func (p *propagating) act(a *action, group []timeline.Head) error {
 	return nil
 }
 
-// instant handles evidence about an instant or the deletion of an object. list is all evidence of the event.
+// instant handles evidence about an instant or the deletion of an object. list holds all evidence of the event.
 func (p *propagating) instant(o *timeline.Head, tr *track, list []Evidence, e *Evidence) error {
 	thread := cmp.Or(o.Thread, tr.Thread)
 	switch {
@@ -433,8 +433,8 @@ func (p *propagating) instant(o *timeline.Head, tr *track, list []Evidence, e *E
 	return nil
 }
 
-// closeUntil closes the slices that end by a time. It remembers slices that end exactly then, because a flow event of
-// this time may belong to them.
+// closeUntil closes the slices that end by a time. It remembers slices that end exactly then, because a flow event at this
+// time may belong to them.
 func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt != ts {
 		p.held -= entrySize * len(th.endedSets)
@@ -544,7 +544,7 @@ func (f *foundFrames) addToList(frame NodeID) {
 	}
 }
 
-// meet updates the common ancestor for another frame; 0 has no common ancestor with anything.
+// meet updates the common ancestor to include another frame; 0 has no common ancestor with anything.
 func (f *foundFrames) meet(c *Catalogue, frame NodeID, ts timeline.Nanos) {
 	if !f.any {
 		f.common, f.any = frame, true

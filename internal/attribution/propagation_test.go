@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Memory of ended asynchronous slices is reused.
+// The memory of ended asynchronous slices is reused.
 func TestHeld(t *testing.T) {
 	p := &propagating{asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, contexts: newCatalogue(LimitsFor(Full))}
 	set := make([]entry, 100)
@@ -49,5 +49,5 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Keys of data that is sorted on disk agree with its order.
+// The keys of data sorted on disk agree with its order.
 func TestEntryKeys(t *testing.T) { testkit.CheckKeys(t, entryOrder) }

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A provider extracts evidence and objects from the events of one kind of producer. Every provider gets all slices and
-// instants of a trace once, in time order, before the other passes. These interpret evidence the same way for every producer.
+// A provider extracts evidence and objects from the events of one kind of producer. Every provider sees all slices and
+// instants of a trace once, in time order, before the other passes, which treat evidence from all producers alike.
 type provider interface {
 	observe(c *collecting, s *event) error
 }

@@ -44,7 +44,7 @@ type taskContext struct {
 	Self       timeline.Nanos // self time in the task
 }
 
-// ContextsOfTask returns, by type, the context with the most self time in a long task; the first one if several tie.
+// ContextsOfTask returns, for each type, the context with the most self time in a long task; the first one if several tie.
 func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 	type key struct {
 		typ  TypeID
@@ -81,8 +81,8 @@ func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 // errAttached is returned by queries after Attach.
 var errAttached = errors.New("the sets of the attribution were moved to the timeline")
 
-// Of returns the set of a slice or instant, by timeline.Item.Ordinal; equal sets have equal ids, and 0 is the empty one. It
-// must not be called after Attach.
+// Of returns the set of a slice or instant, given its timeline.Item.Ordinal; equal sets have equal ids, and 0 is the empty
+// set. It must not be called after Attach.
 func (r *Result) Of(ordinal uint64) (SetID, error) {
 	if r.EventSets == nil {
 		return 0, errAttached
@@ -143,13 +143,13 @@ func (r *Result) SentInWindow(q Request) bool {
 	return q.Start != timeline.NoTime && r.Costs.window.has(q.Start) && (r.Costs.countsThread == nil || r.Costs.countsThread(q.Thread))
 }
 
-// IndexOfInput returns the index in Inputs of the input event of a context.
+// IndexOfInput returns the index in Inputs of a context's input event; false if there is none.
 func (r *Result) IndexOfInput(node NodeID) (int, bool) {
 	i, ok := r.inputIndex[node]
 	return i, ok
 }
 
-// InputOf returns the input event of a context.
+// InputOf returns the input event of a context; false if there is none.
 func (r *Result) InputOf(node NodeID) (*Input, bool) {
 	i, ok := r.inputIndex[node]
 	if !ok {

@@ -37,7 +37,7 @@ func TestThreads(t *testing.T) {
 }
 
 // TestRecordedFrames compares the time of every frame on every thread of recorded traces with values that another
-// program computed by the rules.
+// program computed according to the rules.
 func TestRecordedFrames(t *testing.T) {
 	path := recording.Path(t, "conformance/contexts/real/chrome-devtools-tiny.expected.json")
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.expected.json"))

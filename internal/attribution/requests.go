@@ -14,7 +14,7 @@ const (
 	requestSize = 176 // bytes of a request without its id
 )
 
-// requests numbers the requests of a trace by first occurrence of their ids.
+// requests numbers the requests of a trace in order of the first occurrence of their ids.
 type requests struct {
 	Ids  []string
 	byID map[string]int
@@ -37,7 +37,7 @@ func (r *requests) number(c *Catalogue, id []byte) (int, bool) {
 	return n, true
 }
 
-// request returns the number of the request with an id; false, and a problem, if there are too many.
+// request returns the number of the request with an id; if there are too many, it counts a problem and returns false.
 func (c *collecting) request(s *event, id []byte) (NodeID, bool) {
 	n, ok := c.found.Requests.number(c.contexts, c.global(id, s.track.idSpace))
 	if !ok {
@@ -75,7 +75,7 @@ func (chromeRequests) observe(c *collecting, s *event) error {
 }
 
 // firefoxRequests finds Firefox's requests and the markers that belong to them. They share the channel id, even across
-// the processes that make and send a request (firefox.md 5).
+// the processes that create and send a request (firefox.md 5).
 type firefoxRequests struct{ id []byte }
 
 // States of a request in its marker.

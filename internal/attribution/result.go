@@ -34,7 +34,7 @@ type Request struct {
 	ID         string
 	Set        SetID          // the contexts for which it was sent
 	Start, End timeline.Nanos // times of sending and finishing; NoTime: not recorded
-	Bytes      int64          // received bytes, without headers if the browser reports that
+	Bytes      int64          // number of bytes received, without headers if the browser reports that number
 
 	Thread timeline.TrackID // sender; 0: unknown
 }
@@ -68,7 +68,7 @@ func sumCosts(ctx context.Context, f *found, e *Entries, opts Rules) (r *Result,
 	return r, nil
 }
 
-// countLimits counts the losses due to limits as problems.
+// countLimits reports losses due to limits as problems.
 func (r *Result) countLimits(f *found) {
 	log := r.Timeline.Problems()
 	dropped := f.Contexts.dropped + r.Sets.Full
@@ -98,5 +98,5 @@ func (r *Result) Close() error {
 	return err
 }
 
-// Unattributed is the name for work without a context of a type.
+// Unattributed is the name for work without a context of a given type.
 const Unattributed = "(unattributed)"

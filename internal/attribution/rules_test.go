@@ -17,12 +17,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// events makes a Chrome JSON trace of events.
+// events builds a Chrome JSON trace from events.
 func events(list ...string) []byte {
 	return []byte(`{"traceEvents":[` + strings.Join(list, ",\n") + `]}`)
 }
 
-// x is a slice of 10 µs on a thread of process 1.
+// x returns a slice of 10 µs on a thread of process 1.
 func x(name string, tid, ts int, rest string) string {
 	return fmt.Sprintf(`{"ph":"X","name":%q,"ts":%d,"dur":10,"pid":1,"tid":%d%s}`, name, ts, tid, rest)
 }
@@ -36,7 +36,7 @@ func (a *attributed) want(t *testing.T, event int, contexts ...string) {
 	}
 }
 
-// A context propagates along 64 arrows and not further.
+// A context propagates along 64 arrows and no further.
 func TestHopLimit(t *testing.T) {
 	var list []string
 	const slices = 400 // more than a byte can count
@@ -59,8 +59,8 @@ func TestHopLimit(t *testing.T) {
 	}
 }
 
-// The end of a flow without bp:"e" belongs to the next slice that starts, which then has the contexts of the flow; for two
-// flows into one slice, the common ancestor.
+// The end of a flow without bp:"e" belongs to the next slice that starts, which then has the contexts of the flow; two flows into
+// one slice result in the common ancestor.
 func TestFlowsIntoTheNextSlice(t *testing.T) {
 	frames := `{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[` +
 		`{"frame":"P","url":"http://p.test/"},{"frame":"A","url":"http://a.test/","parent":"P"},{"frame":"B","url":"http://b.test/","parent":"P"}]}}}`
@@ -76,8 +76,8 @@ func TestFlowsIntoTheNextSlice(t *testing.T) {
 	a.want(t, 7, "Frame frame P flow 1 frame/A,frame/B")
 }
 
-// At the very end of a slice a flow picks up the contexts of the slice, although it has ended, whether or not other events have the
-// same time.
+// At the very end of a slice, a flow picks up the contexts of the slice, although it has ended, whether or not other events have
+// the same time.
 func TestFlowFromTheEndOfASlice(t *testing.T) {
 	for _, other := range []int{9, 10} {
 		a := attribute(t, events(
@@ -117,7 +117,7 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 	a.want(t, 10, "Frame isolate 7 async 0")
 }
 
-// With EndWithSlice a context that is entered inside a slice and never left ends with the slice.
+// With EndWithSlice, a context that is entered inside a slice and never left ends with the slice.
 func TestEndWithSlice(t *testing.T) {
 	input := events(
 		`{"ph":"(","name":"c","id":"0x1","ts":1,"pid":1,"tid":1}`,
@@ -147,8 +147,8 @@ func TestEndWithSlice(t *testing.T) {
 	}
 }
 
-// Snapshots contain snapshots of other objects, also in lists (attribution.md, rule 3): each is a state of its object at the time
-// of the outer one. A slice has the state that is valid at its start.
+// Snapshots contain snapshots of other objects, including in lists (attribution.md, rule 3): each is a state of its object at the
+// time of the outer one. A slice has the state that is valid at its start.
 func TestNestedSnapshots(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"O","name":"outer","id":"0x1000","ts":15,"pid":1,"tid":1,"args":{"snapshot":{"sub":{"id":"subObject/0x1","url":"http://one.test/"}}}}`,
@@ -253,8 +253,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Among several living objects with one scope and id, the one whose class is the type of the context takes precedence, then the one
-// of the same category, then the one created last (attribution.md, rule 3). Deleting one does not affect the others.
+// Among several living objects with the same scope and id, the one whose class is the type of the context takes precedence, then
+// the one of the same category, then the one created last (attribution.md, rule 3). Deleting one does not affect the others.
 func TestObjectsOfOneIdentity(t *testing.T) {
 	object := func(phase, class, category string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":%q,"id":"0x1","ts":%d,"pid":1,"tid":2,"args":{"snapshot":{"url":"http://%s.test/%d"}}}`, phase, class, category, ts, class, ts)
@@ -286,7 +286,7 @@ func TestObjectsOfOneIdentity(t *testing.T) {
 	}
 }
 
-// The number of types of explicit contexts has a limit; what exceeds it is counted.
+// The number of explicit context types has a limit; types beyond it are counted.
 func TestTypeLimit(t *testing.T) {
 	var list []string
 	for i := range attribution.MaxTypes + 10 {
@@ -349,7 +349,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Calls inside a script have its url, and scripts of one site are one row of the table by entity.
+// Calls inside a script have its url, and scripts from one site share a row of the table by entity.
 func TestScriptsAndEntities(t *testing.T) {
 	a := attribute(t, events(
 		x("EvaluateScript", 1, 0, `,"args":{"data":{"url":"https://static.example.co.uk/a.js"}}`),
@@ -369,7 +369,7 @@ func TestScriptsAndEntities(t *testing.T) {
 	}
 }
 
-// Long tasks, forced layouts and provoked collections are charged to those who caused them.
+// Long tasks, forced layouts and provoked collections are charged to the contexts that caused them.
 func TestColumns(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"X","name":"RunTask","ts":0,"dur":60000,"pid":1,"tid":1}`,
@@ -471,7 +471,8 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// A slice that handles a request has the contexts that it names, and the request's contexts for other types (attribution.md, rule 7).
+// A slice that handles a request has the contexts that the slice names, and the request's contexts for other types
+// (attribution.md, rule 7).
 func TestScriptOfARequest(t *testing.T) {
 	const sent = `,"args":{"data":{"url":"http://a.test/a.js","frame":"F"}}`
 	const received = `,"args":{"data":{"requestId":"1.1","url":"http://a.test/b.js"}}`
@@ -488,8 +489,8 @@ func TestScriptOfARequest(t *testing.T) {
 	a.want(t, 4, "Frame frame F request 0", "Script script http://a.test/a.js request 0")
 }
 
-// A redirected request is sent again under its id. It still belongs to the frame for which it was made, and lasts from the first
-// sending to the finish.
+// A redirected request is sent again under the same id. It still belongs to the frame for which it was made, and lasts from the
+// first sending to the finish.
 func TestRedirectedRequest(t *testing.T) {
 	at := func(name string, ts int, data string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":{"data":{"requestId":"1.1"%s}}}`, name, ts, data)
@@ -513,7 +514,7 @@ func TestRedirectedRequest(t *testing.T) {
 }
 
 // A flow that enters a slice after the enclosing slice has ended is treated like any other flow: contexts named by the slice take
-// precedence; for two frames the common ancestor (attribution.md, rules 6 and 4).
+// precedence; two frames result in the common ancestor (attribution.md, rules 6 and 4).
 func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	flow := func(id, tid, ts int) string {
 		return fmt.Sprintf(`{"ph":"s","name":"n","cat":"f","id":%d,"ts":%d,"pid":1,"tid":%d},`, id, ts, tid) +
@@ -567,9 +568,9 @@ func TestStatesAtInstants(t *testing.T) {
 	a.checkBindings(t, &want, a.stampsByEvent(t))
 }
 
-// Among contexts of a type that start at the same time, the slice's own arguments take precedence over explicit contexts, these over
-// flows, and flows over requests. A later context takes precedence over all of them, and when it ends, the other one is in effect
-// again (attribution.md, The model).
+// Among contexts of a type that start at the same time, the slice's own arguments take precedence over explicit contexts,
+// explicit contexts over flows, and flows over requests. A later context takes precedence over all of them, and when it ends, the
+// other one is in effect again (attribution.md, The model).
 func TestEvidenceOfOneTime(t *testing.T) {
 	const enter = `{"ph":"(","name":"Frame","id":"0x1","pid":1,"tid":1,"ts":%d}`
 	const frame, request = `,"args":{"frame":"F"}`, `,"args":{"data":{"requestId":"1.7"}}`

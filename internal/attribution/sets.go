@@ -28,7 +28,7 @@ type Member struct {
 // maxHops is the maximum number of flow arrows along which a context propagates (attribution.md, rule 6).
 const maxHops = 64
 
-// Limits of the tables of sets, 90 MiB in total, see Limits. A 190 MB recording fills 3 % of them. When a table is full,
+// Limits of the set tables, 90 MiB in total, scaled by Limits. A 190 MB recording fills 3 % of them. When a table is full,
 // further sets lack new members.
 const (
 	maxEntries        = 1 << 20
@@ -37,7 +37,7 @@ const (
 	maxLists          = 1 << 18 // lists of candidates
 	maxInLists        = 1 << 21 // candidates in all lists together
 	maxCandidates     = 64      // in one list
-	maxChanges        = 1 << 14 // size of the cache of With
+	maxChanges        = 1 << 14 // size of With's cache
 	setChangeMultiple = 0x9e3779b1
 )
 
@@ -71,7 +71,7 @@ func newSets(limits Limits) *Sets {
 	}
 }
 
-// Member interns a Member; 0 if there are too many.
+// Member interns a Member and returns its id; 0 if there are too many.
 func (s *Sets) Member(e Member) memberID {
 	le := binary.LittleEndian
 	key := append(s.Key[:0], byte(e.Via), e.Hops)
@@ -109,7 +109,7 @@ func (s *Sets) countFull(id uint32, ok bool) uint32 {
 	return id
 }
 
-// With returns a set with a member added, which replaces a member of the same type.
+// With returns a set with a member added, in place of any member of the same type.
 func (s *Sets) With(set SetID, e memberID) SetID {
 	if e == 0 {
 		return set
@@ -142,8 +142,7 @@ func (s *Sets) With(set SetID, e memberID) SetID {
 	return out
 }
 
-// withAll returns a set with members added, which replace members of the same types; the last new member of a type counts.
-// It sorts the list.
+// withAll is With for several members; of several new members of one type, the last counts. It sorts the list.
 func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	switch len(list) {
 	case 0:

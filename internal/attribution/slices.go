@@ -17,7 +17,7 @@ type EventSet struct {
 	Ordinal uint64
 	Event   uint32
 	Set     SetID
-	Key     uint8 // index in NoteKeys of the name of the note; len(NoteKeys): no note
+	Key     uint8 // index in NoteKeys of the note's name; len(NoteKeys): no note
 }
 
 var eventSetOrder = extsort.Order[EventSet]{
@@ -35,7 +35,7 @@ type costing struct {
 	sets          *Sets
 	opts          Rules
 	evidence      Cursor[Evidence]
-	groupEvidence []Evidence // of the group
+	groupEvidence []Evidence // evidence of the whole group
 	entries       Cursor[entry]
 	eventSets     *extsort.Sorter[EventSet]
 	costs         *costs
@@ -56,17 +56,17 @@ type costing struct {
 	explicit []Explicit // result of explicitAt
 }
 
-// thread is a thread in the third pass.
+// thread is the state of a thread in the third pass.
 type thread struct {
 	id       timeline.TrackID
 	spans    bool // a track of spans, which has no intervals: each span names its contexts
 	slices   timeline.OpenSlices[slice]
 	active   active
 	explicit []Explicit     // innermost contexts of active
-	current  SetID          // in effect in the innermost slice
+	current  SetID          // set in effect in the innermost slice
 	endless  int            // number of open slices without an end
 	busy     int            // index of the innermost slice with an end, to which time is charged; -1: none
-	charged  SetID          // in effect in that slice
+	charged  SetID          // set in effect in that slice
 	until    timeline.Nanos // time up to which costs are charged
 	epoch    int
 	account  account
@@ -78,7 +78,7 @@ type slice struct {
 	ts       timeline.Nanos
 	event    uint32
 	set      SetID // entries of this slice and the enclosing ones
-	atStart  SetID // in effect at the start
+	atStart  SetID // set in effect at the start
 	own      []ownType
 	types    TypeSet // of own
 	epoch    int     // of the states of contexts
@@ -182,7 +182,7 @@ func (s *costing) group(group []timeline.Head, inOrder bool) error {
 	return nil
 }
 
-// evidenceOf returns the evidence of an event of the group.
+// evidenceOf returns the evidence of an event in the group.
 func (s *costing) evidenceOf(at int) []Evidence {
 	first := 0
 	if at > 0 {
@@ -217,8 +217,8 @@ func (s *costing) orderExplicit(group []timeline.Head) {
 	}
 }
 
-// explicitAt returns the explicit contexts of a thread before an event, and whether they may differ from thread.explicit. They
-// are valid until the next call.
+// explicitAt returns the explicit contexts of a thread before an event, and whether they may differ from thread.explicit. The
+// contexts are valid until the next call.
 func (s *costing) explicitAt(w *thread, event uint32) ([]Explicit, bool) {
 	h := s.orders[w.id]
 	if h == nil {
@@ -428,7 +428,7 @@ func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidenc
 	next.forced = forcedBy && (own == producers.CategoryStyle || own == producers.CategoryLayout)
 }
 
-// setOf returns the set of the entries of a slice and the enclosing ones.
+// setOf returns the set of the entries of a slice and of the enclosing slices.
 func (s *costing) setOf(w *thread, next *slice, own []entry) SetID {
 	n := w.slices.Len()
 	set := SetID(0)
@@ -475,7 +475,7 @@ func (s *costing) oneOfEachType(own []entry, ts timeline.Nanos) []entry {
 	return out
 }
 
-// trigger makes the frame in effect at a garbage collection its Trigger (attribution.md, rule 9).
+// trigger records the frame in effect at a garbage collection as its Trigger (attribution.md, rule 9).
 func (s *costing) trigger(next *slice, set SetID) {
 	frame := s.sets.Of(set, TypeFrame)
 	if frame == 0 {
@@ -540,7 +540,7 @@ func (s *costing) effectiveIn(w *thread, slice int, innermost []Explicit) SetID 
 	return s.sets.withAll(set, s.adding)
 }
 
-// explicitIsInner decides between an explicit context and the innermost entry of its type in an open slice.
+// explicitIsInner reports whether an explicit context takes precedence over the innermost entry of its type in an open slice.
 func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 	if last < 0 || s.sets.Of(w.slices.At(last).set, t.Type) == 0 {
 		return true
@@ -559,7 +559,7 @@ func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 	return true
 }
 
-// epochAt returns the number of epochs up to a time, which must not decrease from call to call for a thread.
+// epochAt returns the number of epochs up to a time. For each thread, times must not decrease from call to call.
 func (s *costing) epochAt(w *thread, ts timeline.Nanos) int {
 	if rest := s.contexts.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
 		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })

@@ -129,8 +129,8 @@ func inputWork(t *testing.T) *attributed {
 	), attribution.Rules{})
 }
 
-// Contexts can share a row by the root of their tree, class, registrable domain, or all together; what counts once for a context
-// counts once for a group too.
+// Contexts can share a row by the root of their tree, class, registrable domain, or all together; anything that counts once for a
+// context also counts once for a group.
 func TestGroups(t *testing.T) {
 	a := inputWork(t)
 	for _, test := range []struct {
@@ -301,7 +301,7 @@ func TestTrackTypes(t *testing.T) {
 	}
 }
 
-// A type of the input with the name of a derived type has its own table next to that one.
+// A type of the input with the name of a derived type has its own table beside the derived type's.
 func TestDerivedNames(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"Page","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
@@ -322,8 +322,8 @@ func TestDerivedNames(t *testing.T) {
 	}
 }
 
-// A long task belongs to the context with the most self time in it, whatever part of it is unattributed; the first one if several
-// have the same. Groups are compared, not their members.
+// A long task belongs to the context with the most self time in it, however much of it is unattributed; the first context if
+// several tie. Groups are compared, not their members.
 func TestLongTasks(t *testing.T) {
 	ms := func(name string, tid, ts, dur int, frame string) string {
 		args := ""
@@ -538,7 +538,7 @@ func TestRowLimitOfAsyncSlices(t *testing.T) {
 	}
 }
 
-// Totals of pages need one or two walks up the tree for each cell, however deep that is.
+// Totals of pages need one or two walks up the tree for each cell, however deep the tree is.
 func TestStepsOfTotals(t *testing.T) {
 	const depth = 150
 	var list []string
@@ -613,7 +613,7 @@ func TestLongCostText(t *testing.T) {
 	}
 }
 
-// A task is long from 50 ms on (attribution.md, Cost).
+// A task is long if it lasts 50 ms or more (attribution.md, Cost).
 func TestLongTaskLength(t *testing.T) {
 	task := func(ts, dur int, frame string) string {
 		return fmt.Sprintf(`{"ph":"X","name":"RunTask","ts":%d,"dur":%d,"pid":1,"tid":1,"args":{"frame":%q}}`, ts, dur, frame)

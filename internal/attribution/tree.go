@@ -72,7 +72,7 @@ func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 	return c.findEdges(ctx)
 }
 
-// growingTree is the tree after the edges so far.
+// growingTree is the tree formed by the edges so far.
 type growingTree struct {
 	contexts *Catalogue
 	latest   []NodeID // by NodeID: the parent of every object
@@ -110,7 +110,7 @@ func (g *growingTree) createsCycle(from, parent NodeID) bool {
 	return true // the tree would be too deep
 }
 
-// join makes two objects members of one logical node. It reports false if the node would have too many members.
+// join makes two objects members of the same logical node. It returns false if the node would have too many members.
 func (c *Catalogue) join(a, b NodeID) bool {
 	a, b = c.rootOf(a), c.rootOf(b)
 	if a == b {
@@ -135,7 +135,7 @@ func (c *Catalogue) rootOf(n NodeID) NodeID {
 	return n
 }
 
-// before is the order of the members of a logical node: those in the main process first, then by pid and id.
+// before orders the members of a logical node: first members in the main process, then by pid and id.
 func (c *Catalogue) before(a, b NodeID) bool {
 	x, y := &c.Nodes[a], &c.Nodes[b]
 	if main := c.isMain[x.Process]; main != c.isMain[y.Process] {
@@ -217,7 +217,7 @@ func (m nodeMap) at(n NodeID) NodeID {
 	return 0
 }
 
-// ownParent returns the parent from the snapshots, without isolates.
+// ownParent returns the parent according to snapshots, ignoring isolates.
 func (c *Catalogue) ownParent(logical NodeID, ts timeline.Nanos) NodeID {
 	if int(logical) >= len(c.edges) {
 		return 0
@@ -226,7 +226,7 @@ func (c *Catalogue) ownParent(logical NodeID, ts timeline.Nanos) NodeID {
 	return parent
 }
 
-// edge is the parent of a logical node from a time on.
+// edge is the parent of a logical node from a point in time onwards.
 type edge struct {
 	from   timeline.Nanos
 	parent NodeID
@@ -258,7 +258,7 @@ type memberEdge struct {
 	member int
 }
 
-// findEdges finds the parents of every logical node over time: the parent of its first member with one.
+// findEdges finds the parents of every logical node over time: at each time, the parent of its first member that has one.
 func (c *Catalogue) findEdges(ctx context.Context) error {
 	c.edges = make([][]edge, len(c.Nodes))
 	var changes []memberEdge
@@ -291,7 +291,7 @@ func (c *Catalogue) findEdges(ctx context.Context) error {
 	return nil
 }
 
-// memberEdges appends the parents of all members over time; nothing if there are none. At LastTime each member has its last
+// memberEdges appends the parents of all members over time; nothing if no member has one. At LastTime each member has its last
 // known parent.
 func (c *Catalogue) memberEdges(changes []memberEdge, members []NodeID) []memberEdge {
 	any := false
@@ -338,7 +338,7 @@ func (c *Catalogue) chainSpan(logical NodeID, ts timeline.Nanos) (since, until t
 }
 
 // plantIsolates inserts isolates into the tree (attribution.md, rule 9): between the frames that run in them and the frames'
-// parents. A logical node of several frames runs in the isolate of the first one.
+// parents. A logical node with several frames runs in the isolate of the first one.
 func (c *Catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
 	if len(frames) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The tables of contexts have limits. What exceeds them is counted, and stored contexts can still be found.
+// The tables of contexts have limits. Entries beyond them are counted, and stored contexts can still be found.
 func TestTableLimits(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), maxIDText)
 	table := newCatalogue(LimitsFor(Full))
@@ -79,7 +79,7 @@ func TestTreeIsCancelled(t *testing.T) {
 	}
 }
 
-// Among the objects of one context, the one in a main process comes first, of whichever browser.
+// Among the objects of one context, the one in a main process comes first, whichever browser it belongs to.
 func TestMembersOfMainProcessesFirst(t *testing.T) {
 	const browsers, frames = 1 << 10, 500
 	c := newCatalogue(LimitsFor(Full))

@@ -5,14 +5,14 @@ import (
 )
 
 // firstUses records the first time at which each context is in effect, and the period in which the trace has slices and
-// instants: additions must be inside it.
+// instants; additions must stay within it.
 type firstUses struct {
 	any         bool
 	First, last timeline.Nanos
 	at          []timeline.Nanos // by logical node; NoTime: never
 }
 
-// extend extends the period for a slice or instant. Calls are in time order.
+// extend extends the period to include a slice or instant. Calls must be in time order.
 func (u *firstUses) extend(o *timeline.Head) {
 	if !u.any {
 		u.any, u.First, u.last = true, o.TS, o.TS
@@ -44,9 +44,10 @@ func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 // Clamp clamps a time to the period of the trace.
 func (u *firstUses) Clamp(ts timeline.Nanos) timeline.Nanos { return max(u.First, min(ts, u.last)) }
 
-// Spread changes sorted times in the period of the trace so that all differ: each moves to the next free time, or back at the
-// end of the trace. Times stay multiples of the unit, because packets may count in it, unless the period has too few. If it is
-// too short even for single nanoseconds, several rows are needed: time i is on row i modulo rows.
+// Spread changes sorted times within the period of the trace so that all differ: each moves to the next free time, or, at the
+// end of the trace, to an earlier one. Times remain multiples of the unit, because packets may count in it, unless the period
+// has too few of these. If the period is too short even for single nanoseconds, several rows are needed: time i is on row i
+// modulo rows.
 func (u *firstUses) Spread(times []timeline.Nanos, unit timeline.Nanos) (rows int) {
 	if len(times) == 0 {
 		return 1

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The result is the same with any number of workers and any memory: also if records are on disk while another goroutine reads them,
-// and if one timestamp has more events than are read ahead or fit the memory.
+// The result is the same with any number of workers and any memory: even if records are on disk while another goroutine reads
+// them, or if one timestamp has more events than are read ahead or fit in memory.
 func TestWorkers(t *testing.T) {
 	list := []string{object("0x1", 0, "")}
 	for i := range 6000 {

@@ -1,14 +1,14 @@
 // Package compare finds the changes between two groups of recordings: the time of each function, slice name, context, category or
-// thread before and after, and whether the difference is larger than the variation inside the groups.
+// thread before and after, and whether the difference is larger than the variation within the groups.
 //
-// SumUp reduces a recording, which can then be closed, to Sums: a time and a count for each Key. Keys are names, never ids, because
-// ids differ between recordings; docs/reports.md defines the keys. A Comparison collects the Sums, and Comparison.Result makes the
-// rows.
+// SumUp reduces a recording, which can then be closed, to Sums: a time and a count for each Key. Keys are names, never ids,
+// because ids differ between recordings; docs/reports.md defines the keys. A Comparison collects the Sums, and Comparison.Result
+// computes the rows.
 //
 // A row compares the medians of both groups. The Mann–Whitney U test (ranktest.go) decides whether a difference is noise. Because
-// there are many rows, the procedure of Benjamini and Hochberg limits the expected share of rows that are called slower or faster
-// by chance to Alpha. The smallest possible p-value depends on the number of recordings: with up to three in each group no
-// difference is significant at Alpha, which Result.Testable reports.
+// there are many rows, the procedure of Benjamini and Hochberg limits the expected share of rows that are reported as slower or
+// faster by chance to Alpha. The smallest possible p-value depends on the number of recordings: with up to three in each group,
+// no difference is significant at Alpha, which Result.Testable reports.
 //
 // What does not live here: reading recordings and printing (cmd/weft), and computing sums (packages report and attribution).
 package compare
@@ -50,8 +50,8 @@ type Key struct {
 
 // Value is the time and count of a key in one recording.
 type Value struct {
-	Time  timeline.Nanos // self time; for calls including callees
-	Count int64          // of slices or samples
+	Time  timeline.Nanos // self time; for calls, including callees
+	Count int64          // number of slices or samples
 	Own   timeline.Nanos // for calls: time without callees
 
 	Line, Column int64 // for calls: position of the function in its file; 0: unknown
@@ -67,17 +67,17 @@ func (v *Value) add(more Value) {
 	}
 }
 
-// Sums are the values of one recording.
+// Sums holds the values of one recording.
 type Sums struct {
 	Length timeline.Nanos // of the recording, or of the selected part
 	Values map[Key]Value
-	// Others is the number of slices, samples or contexts without their own key because there are too many.
+	// Others is the number of slices, samples or contexts without a key of their own, because there were too many.
 	Others int64
-	// Lost is how many times data of the recording is missing; see verdict.Lost. The caller sets it.
+	// Lost is the number of times that data is missing from the recording; see verdict.Lost. The caller sets it.
 	Lost uint64
 }
 
-// Others is the name of the key for the rest if there are too many keys.
+// Others is the key name for the rest if there are too many keys.
 const Others = "(others)"
 
 // Limits of a Comparison.
@@ -87,11 +87,11 @@ const (
 	maxText   = 32 << 20
 )
 
-// Recording is a recording of a Result.
+// Recording describes a recording in a Result.
 type Recording struct {
 	Name   string         `json:"input"`
 	Length timeline.Nanos `json:"length_ns"`
-	Lost   uint64         `json:"lost,omitempty"` // how many times data is missing
+	Lost   uint64         `json:"lost,omitempty"` // number of times that data is missing
 }
 
 // Comparison collects the recordings of a comparison.
@@ -174,7 +174,7 @@ const (
 	Slower    Verdict = iota // significant among all tested rows
 	Faster                   // significant among all tested rows
 	Undecided                // too few recordings to distinguish a change from chance among so many rows
-	Noise                    // recordings of one side differ as much
+	Noise                    // recordings on the same side differ as much
 	Equal                    // all recordings have the same values
 )
 
@@ -194,7 +194,8 @@ type Row struct {
 	Depth    int    `json:"depth,omitempty"` // for calls: the number of callers
 	key      Key
 
-	// For calls: the median times without callees, by Side, and the position of the function in the last recording that has it.
+	// For calls: the median times without callees, by Side, and the position of the function in the last recording that contains
+	// it.
 	Own          [sideCount]timeline.Nanos `json:"-"`
 	Line, Column int64                     `json:"-"`
 
@@ -204,12 +205,12 @@ type Row struct {
 	BaseCounts []int64          `json:"base_counts"`
 	NewCounts  []int64          `json:"new_counts"`
 
-	BaseMedian timeline.Nanos `json:"base_median_ns"` // for an even number the mean of the middle two, rounded down
+	BaseMedian timeline.Nanos `json:"base_median_ns"` // for an even number, the mean of the middle two, rounded down
 	NewMedian  timeline.Nanos `json:"new_median_ns"`
 	Change     timeline.Nanos `json:"change_ns"` // of the medians
 	Ratio      *float64       `json:"ratio"`     // Change / BaseMedian: 0.1 is 10 % more; nil if BaseMedian is 0
 	P          *float64       `json:"p"`         // nil if there are too few recordings, or all values are equal
-	Q          *float64       `json:"q"`         // P adjusted for the number of rows by Benjamini and Hochberg; nil with P
+	Q          *float64       `json:"q"`         // P adjusted for the number of rows by Benjamini and Hochberg; nil if P is nil
 	Verdict    Verdict        `json:"verdict"`
 	Only       string         `json:"only,omitempty"` // "base" or "new" if the other side does not have the key
 }
@@ -230,8 +231,8 @@ type Result struct {
 	Testable bool
 	// Tested is the number of rows with a p-value.
 	Tested int
-	// Enough is the number of recordings of each side that is sufficient to find a change of a single row. Few is set if there are
-	// fewer.
+	// Enough is the number of recordings on each side that is sufficient to detect a change in a single row. Few is set if there
+	// are fewer.
 	Enough int
 	Few    bool
 	Counts [Equal + 1]int // number of rows by verdict
@@ -265,7 +266,7 @@ func (c *Comparison) Result(opts Options) *Result {
 	return r
 }
 
-// Advice returns a sentence with the number of recordings that is sufficient; "" if there are enough.
+// Advice returns a sentence that states the number of recordings that is sufficient; "" if there are enough.
 func (r *Result) Advice() string {
 	if !r.Few {
 		return ""
@@ -273,8 +274,8 @@ func (r *Result) Advice() string {
 	return fmt.Sprintf("Record each version at least %d times: fewer cannot show that one of %d rows changed.", r.Enough, r.compared())
 }
 
-// compared returns the number of rows that are compared: without a test all rows, because equal ones may differ in the next
-// recording.
+// compared returns the number of rows that are compared: if no test is possible, all rows, because equal ones may differ in the
+// next recording.
 func (r *Result) compared() int {
 	if r.Testable {
 		return r.Tested
@@ -310,7 +311,7 @@ func (r *Result) adjust() {
 // maxEnough bounds the search for Result.Enough. It is sufficient for any number of rows.
 const maxEnough = 25
 
-// enough returns the number of recordings of each side with which one of the rows can be significant.
+// enough returns the number of recordings on each side with which one of the rows can be significant.
 func enough(rows int) int {
 	n := 1
 	for n < maxEnough && newRankTester(n, n).Smallest()*float64(rows) >= Alpha {
@@ -320,7 +321,7 @@ func enough(rows int) int {
 }
 
 // compareRows sorts rows by verdict, slower and faster together, then by size of the change, largest first. Asynchronous slices,
-// which overlap, and unattributed work come last for each verdict.
+// which overlap, and unattributed work come last within each verdict.
 func compareRows(a, b Row) int {
 	last := func(r *Row) bool { return r.Async() || r.Name == Unattributed }
 	group := func(r *Row) Verdict { return max(r.Verdict, Faster) }
@@ -328,7 +329,7 @@ func compareRows(a, b Row) int {
 		compareKeys(a.key, b.key))
 }
 
-// values returns the times and counts of all recordings of a side, and the median of own times.
+// values returns the times and counts of all recordings on a side, and the median of own times.
 func (o *Options) values(values []Value, recordings []Recording) (times []timeline.Nanos, counts []int64, own timeline.Nanos) {
 	times, counts = make([]timeline.Nanos, len(recordings)), make([]int64, len(recordings))
 	owns := make([]timeline.Nanos, len(recordings))
@@ -356,7 +357,7 @@ func perSecond[T ~int64](n T, length timeline.Nanos) T {
 	return T(min(quotient, math.MaxInt64))
 }
 
-// judge compares both sides of a row.
+// judge compares the two sides of a row.
 func (r *Row) judge(testable bool, test *rankTester) {
 	r.BaseMedian, r.NewMedian = median(r.Base), median(r.New)
 	r.Change = r.NewMedian - r.BaseMedian
@@ -416,8 +417,8 @@ type Limit struct {
 	Least      timeline.Nanos // rows whose medians are below this are ignored
 }
 
-// Over reports whether a row exceeds a limit: the increase of its median does, and is significant. If the test cannot decide, all
-// recordings of the new side must be slower than all of the base.
+// Over reports whether the increase of a row's median exceeds a limit and is significant. If the test cannot decide, all
+// recordings of the new side must be slower than all recordings of the base.
 func (r *Row) Over(l Limit) bool {
 	if r.Verdict == Undecided && slices.Min(r.New) <= slices.Max(r.Base) || r.Verdict != Undecided && r.Verdict != Slower {
 		return false
@@ -430,7 +431,7 @@ func (r *Row) Over(l Limit) bool {
 	return changeHigh > limitHigh || changeHigh == limitHigh && changeLow > limitLow
 }
 
-// Async reports whether a row has asynchronous slices, which overlap.
+// Async reports whether a row is for asynchronous slices, which overlap.
 func (r *Row) Async() bool { return r.Kind == report.AsyncSlices.String() }
 
 // BaseCount returns the median count of the base.

@@ -49,8 +49,8 @@ func find(t *testing.T, r *Result, name string) *Row {
 	return &r.Rows[i]
 }
 
-// Four recordings of each side, with p-values computed by hand from the 70 ways to divide eight recordings: the share whose U is at
-// least as far from 8.
+// Four recordings on each side, with p-values computed by hand from the 70 ways to divide eight recordings: the share whose U is
+// at least as far from 8.
 func TestRows(t *testing.T) {
 	r := compared(map[string][]timeline.Nanos{
 		"slower": {10, 12, 11, 13}, "faster": {20, 22, 21, 23}, "noise": {30, 40, 35, 45}, "equal": {5, 5, 5, 5}, "gone": {7, 7, 7, 7},
@@ -154,7 +154,7 @@ func TestAdjust(t *testing.T) {
 	ps := []float64{0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.9}
 	want := []float64{0.01, 0.04, 0.084, 0.084, 0.084, 0.1, 0.74 / 7, 2.12 / 9, 2.12 / 9, 0.9}
 	r := Result{Rows: []Row{{Verdict: Equal}}}
-	for _, i := range []int{9, 0, 8, 1, 7, 2, 6, 3, 5, 4} { // in no order
+	for _, i := range []int{9, 0, 8, 1, 7, 2, 6, 3, 5, 4} { // in no particular order
 		r.Rows = append(r.Rows, Row{P: &ps[i], Name: fmt.Sprint(i), Verdict: Slower})
 	}
 	r.adjust()
@@ -177,7 +177,7 @@ func near(got *float64, want float64) bool {
 	return math.Abs(*got-want) < 1e-12
 }
 
-// With too few recordings nothing is significant. Then a limit requires that all recordings of the two sides are separated.
+// With too few recordings, nothing is significant. Then a limit requires that all recordings of the two sides are separated.
 func TestTooFewRecordings(t *testing.T) {
 	one := compared(map[string][]timeline.Nanos{"a": {100}, "b": {100}, "c": {100}, "d": {100}},
 		map[string][]timeline.Nanos{"a": {110}, "b": {111}, "c": {100}, "d": {90}}, Options{})

@@ -8,24 +8,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxExactRanks is the number of measurements of both groups up to which p-values are exact.
+// maxExactRanks is the total number of measurements up to which p-values are exact.
 const maxExactRanks = 40
 
 // maxCached bounds the number of distributions that a rankTester caches.
 const maxCached = 1024
 
-// rankTester is the Mann–Whitney U test, also called Wilcoxon rank-sum test: if measurements were assigned to two groups at random,
-// how often would the groups differ at least as much as they do?
+// rankTester is the Mann–Whitney U test, also called the Wilcoxon rank-sum test: if measurements were assigned to two groups at
+// random, how often would the groups differ at least as much as they do?
 //
 // It compares ranks, so it makes no assumption about the distribution of measurements and is robust against outliers. Equal values
 // share the mean of their ranks (midranks).
 //
-// The p-value of up to maxExactRanks measurements is exact, also with ties: it is the share of all divisions of the measurements into
-// two groups of these sizes whose rank sum is at least as far from its mean as the observed one, in either direction. Sums are
-// counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software Newsletter
-// 12 (1986): the number of ways to choose k of the first i ranks with sum s is the number without the i-th plus the number with it.
-// More measurements are compared with a normal distribution of the same mean and variance, with corrections for ties and
-// continuity, as in E. L. Lehmann, "Nonparametrics: Statistical Methods Based on Ranks" (1975), section 1.4.
+// The p-value of up to maxExactRanks measurements is exact, also with ties: it is the share of all divisions of the measurements
+// into two groups of these sizes whose rank sum is at least as far from its mean as the observed one, in either direction. Sums
+// are counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software
+// Newsletter 12 (1986): the number of ways to choose k of the first i ranks with sum s is the number without the i-th plus the
+// number with it. For more measurements, the rank sum is compared with a normal distribution of the same mean and variance, with
+// corrections for ties and continuity, as in E. L. Lehmann, "Nonparametrics: Statistical Methods Based on Ranks" (1975), section
+// 1.4.
 //
 // A rankTester tests groups of two given sizes. The zero rankTester is not usable. It caches distributions and is not safe for
 // concurrent use.
@@ -51,8 +52,8 @@ func (t *rankTester) Smallest() float64 {
 	return t.P(values[:t.first], values[t.first:])
 }
 
-// P returns the two-sided p-value: the probability that a difference at least as large as between the two groups occurs by chance.
-// The groups must have the sizes of newRankTester.
+// P returns the two-sided p-value: the probability that a difference at least as large as the one between the groups occurs by
+// chance. The groups must have the sizes passed to newRankTester.
 func (t *rankTester) P(first, second []timeline.Nanos) float64 {
 	sum, tied := t.rank(first, second)
 	if tied == cube(t.all) {
@@ -106,7 +107,7 @@ func (t *rankTester) rank(first, second []timeline.Nanos) (sum, tied int) {
 
 func cube(n int) int { return n*n*n - n }
 
-// distribution returns the number of ways in which the doubled ranks of the first group can have each sum.
+// distribution returns the number of ways in which the doubled ranks of the first group can add up to each sum.
 func (t *rankTester) distribution() []float64 {
 	key := make([]byte, 0, maxExactRanks)
 	for _, rank := range t.ranks {
@@ -138,7 +139,8 @@ func (t *rankTester) distribution() []float64 {
 	return ways[t.first]
 }
 
-// approximate returns the p-value of a normal distribution; distance is the difference of the sum of doubled ranks from its mean.
+// approximate returns the p-value from a normal distribution; distance is the difference between the sum of doubled ranks and its
+// mean.
 func (t *rankTester) approximate(distance float64, tied int) float64 {
 	n, m, all := float64(t.first), float64(t.all-t.first), float64(t.all)
 	variance := n * m / 12 * (all + 1 - float64(tied)/(all*(all-1)))

@@ -93,7 +93,7 @@ func tryAll(values []timeline.Nanos, n int) float64 {
 	return float64(as) / float64(all)
 }
 
-// More measurements are compared with a normal distribution, which is close to the exact one at the transition.
+// For more measurements, a normal distribution is used, which is close to the exact distribution at the transition.
 func TestApproximate(t *testing.T) {
 	first, second := make([]timeline.Nanos, 20), make([]timeline.Nanos, 21)
 	for i := range first {

@@ -114,7 +114,7 @@ func threadName(t *report.ThreadID) string {
 	return fmt.Sprintf("%s of %s", t.Thread, timeline.Program(t.Process))
 }
 
-// functions sums the samples of all threads by their innermost function, without samples of idle threads.
+// functions sums the samples of all threads by their innermost function, excluding samples of idle threads.
 func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
 	profiles, err := report.Collect(ctx, tl, selected)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Sums) stacks(ctx context.Context, tl *timeline.Timeline, selected *sele
 	return err
 }
 
-// AddTrees adds trees of calls, identified by their callers. If byThread, the outermost callers are threads.
+// AddTrees adds call trees; calls are identified by their callers. If byThread is set, the outermost callers are threads.
 func (s *Sums) AddTrees(trees []report.StackTree, byThread bool) {
 	for i := range trees {
 		tree, threads := &trees[i], 0
@@ -179,14 +179,14 @@ func (s *Sums) AddTrees(trees []report.StackTree, byThread bool) {
 	}
 }
 
-// Unnamed is the name of the key of contexts and threads that have only an id, which differs between recordings.
+// Unnamed is the key name for contexts and threads that have only an id, which differs between recordings.
 const Unnamed = "(without name)"
 
-// Unattributed is the name of the key of unattributed work.
+// Unattributed is the key name for unattributed work.
 const Unattributed = attribution.Unattributed
 
-// contextName returns the name in the key of a row of costs: the name of the context, or its class if it is an input event or has only
-// an id.
+// contextName returns the key name for a cost row: the name of the context, or its class if it is an input event or has only an
+// id.
 func contextName(row *tables.Row) string {
 	_, id, hasScope := strings.Cut(row.ID, "/")
 	if at := strings.LastIndexByte(id, '@'); at > 0 {

@@ -41,7 +41,7 @@ func (r *Result) Table(by By, perSecond bool, selected func(*Row) bool) *table.T
 	)
 }
 
-// unit returns the suffix of the titles of columns of times.
+// unit returns the suffix for the titles of time columns.
 func unit(perSecond bool) string {
 	if perSecond {
 		return "/s"
@@ -59,7 +59,7 @@ func ratioCell(row *Row) table.Cell {
 	return table.Cell{Absent: true, Short: "from 0"}
 }
 
-// probability formats a probability as text, so that columns do not treat it as a number; "": unknown.
+// probability formats a probability as text, so that tables do not treat it as a number; "": unknown.
 func probability(p *float64) string {
 	if p == nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Tree sorts rows of calls in tree order: each row is followed by its callees, the largest by size first.
+// Tree sorts call rows in tree order: each row is followed by its callees, the largest by size first.
 func (r *Result) Tree(size func(*Row) timeline.Nanos) {
 	callees := map[unique.Handle[Key]][]Row{}
 	slices.SortFunc(r.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(size(&b), size(&a)), compareKeys(a.key, b.key)) })

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// treeOf makes a tree from lines: two spaces for each depth, a function, its total and self time.
+// treeOf builds a tree from lines: two spaces for each level, a function, its total and self time.
 func treeOf(thread, text string) report.StackTree {
 	tree := report.StackTree{ThreadID: report.ThreadID{Thread: thread}}
 	for line := range strings.Lines(text) {

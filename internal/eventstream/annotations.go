@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Arguments are most of an event. They are converted directly from the timeline's form, debug annotations, to weft.v1: one value each,
-// after its name, as written by timeline.ArgsEncoder. Other forms are converted through timeline.Arg, with the same result. Without
-// the direct conversion, an export of chrome-devtools-medium takes 1.20 times as long (CPU time).
+// Arguments make up most of an event. They are converted directly from the timeline's form, debug annotations, to weft.v1: one
+// value each, after its name, as written by timeline.ArgsEncoder. Other forms are converted through timeline.Arg, with the same
+// result. Without the direct conversion, an export of chrome-devtools-medium takes 1.20 times the CPU time.
 
 // appendArgs appends the arguments of an event.
 func (e *Encoder) appendArgs(b []byte, row *resolved.Row) []byte {
@@ -25,7 +25,7 @@ func (e *Encoder) appendArgs(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendJoined appends the merged arguments of start and end. In appendArgs, its loop would move b to the heap.
+// appendJoined appends the merged arguments of start and end. Inside appendArgs, its loop would move b to the heap.
 func (e *Encoder) appendJoined(b []byte, row *resolved.Row) []byte {
 	for arg := range row.Args() {
 		b = e.appendArg(b, weftv1.Event_Args, &arg, 1)
@@ -80,7 +80,7 @@ func (e *Encoder) appendAnnotation(b []byte, field int, msg []byte, depth int) [
 	return wire.EndMessage(b, mark)
 }
 
-// appendKey appends the name of an argument by its KeyID.
+// appendKey appends the name of an argument, given its KeyID.
 func (e *Encoder) appendKey(b []byte, id uint64) []byte {
 	if id >= uint64(len(e.keys)) {
 		return b

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxArgDepth is the most levels of dictionaries and arrays that are written as messages; deeper ones are JSON text. A level takes two
-// nested messages, and the protobuf libraries of C++, Java and Python reject more than 100.
+// maxArgDepth is the maximum number of levels of dictionaries and arrays that are written as messages; deeper ones become JSON
+// text. A level needs two nested messages, and the protobuf libraries for C++, Java and Python reject more than 100.
 const maxArgDepth = 45
 
 // appendArg appends an argument in the given field.
@@ -22,7 +22,7 @@ func (e *Encoder) appendArg(b []byte, field int, arg *timeline.Arg, depth int) [
 	return wire.EndMessage(e.appendValue(b, arg, depth), mark)
 }
 
-// appendValue appends the value of an argument, nothing for null.
+// appendValue appends the value of an argument; nothing for null.
 func (e *Encoder) appendValue(b []byte, arg *timeline.Arg, depth int) []byte {
 	switch arg.Kind {
 	case timeline.ArgBool:
@@ -58,7 +58,7 @@ func (e *Encoder) appendMembers(b []byte, field int, list *timeline.Arg, depth i
 	return wire.EndMessage(b, mark)
 }
 
-// Limits for the parts of a truncated event: together less than MaxRecord.
+// Limits for the parts of a truncated event, which add up to less than MaxRecord.
 const (
 	maxTruncatedText  = 256 << 10 // each name
 	maxTruncatedNames = 8 << 20   // of tracks and categories, together

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// long returns the longest available recording of Chrome.
+// long returns the longest available Chrome recording.
 func long(tb testing.TB) []byte {
 	return recording.Read(tb, recording.Large(tb, "traces/chrome/chrome-devtools-long.json", "traces/chrome/chrome-devtools-small.json"))
 }

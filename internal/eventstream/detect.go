@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Detect reports whether an input starts like a stream: with a Record of a Header whose first field is the magic, of any version.
+// Detect reports whether an input starts like a stream: with a Header record whose first field is the magic of any version.
 func Detect(head []byte) bool {
 	n, size := binary.Uvarint(head)
 	if size <= 0 || n > MaxRecord {

@@ -1,7 +1,7 @@
-// Package eventstream writes streams of resolved events: Records of weft.v1 (proto/weft/v1/event.proto), each preceded by its length. It
-// also writes events as JSON lines, whose members have the names of the fields of weft.v1.Event.
+// Package eventstream writes streams of resolved events: Records of weft.v1 (proto/weft/v1/event.proto), each preceded by its
+// length. It also writes events as JSON lines, whose members are named after the fields of weft.v1.Event.
 //
-// Records are encoded without generated structs, in a sixth of the time; tests prove that the bytes are equal.
+// Records are encoded without generated structs, which takes a sixth of the time; tests verify that the bytes are the same.
 //
 // What does not live here: resolving events (package resolved), the Go model of a trace (package trace), and files, parts and
 // compression of files (cmd/weft).
@@ -13,5 +13,5 @@ const Magic = "weft.v1"
 // Revision is the number of additions to the schema so far.
 const Revision = 1
 
-// MaxRecord is the largest size of a Record in bytes, without the length before it.
+// MaxRecord is the maximum size of a Record in bytes, without the preceding length.
 const MaxRecord = 64 << 20

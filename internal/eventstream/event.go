@@ -22,11 +22,11 @@ type Encoder struct {
 	categories [][]byte                    // by CategoryID: Event.categories, nil: not encoded yet
 	frames     map[timeline.FrameID][]byte // Event.stack
 	keys       [][]byte                    // by KeyID: Arg.key, nil: not encoded yet
-	frameBytes int                         // of frames
+	frameBytes int                         // total size of frames
 	stack      []timeline.FrameID          // scratch
 }
 
-// validity is whether a text is UTF-8; 0: unknown.
+// validity records whether a text is valid UTF-8; 0: unknown.
 type validity uint8
 
 const (
@@ -57,7 +57,7 @@ func (e *Encoder) Event(row *resolved.Row) []byte {
 	return e.record
 }
 
-// maxHead is an upper limit for the tag and length of a message.
+// maxHead is an upper limit on the size of the tag and length of a message.
 const maxHead = 16
 
 // appendRecord appends a Record with a message, preceded by its length.
@@ -119,7 +119,7 @@ func appendTrack(b []byte, t *resolved.Track) []byte {
 	return appendString(b, weftv1.Event_ThreadName, t.ThreadName)
 }
 
-// appendTrackTail appends the fields of a track with higher numbers.
+// appendTrackTail appends the track fields with higher numbers.
 func appendTrackTail(b []byte, t *resolved.Track) []byte {
 	b = appendString(b, weftv1.Event_AsyncID, t.AsyncID)
 	b = appendString(b, weftv1.Event_AsyncScope, t.AsyncScope)

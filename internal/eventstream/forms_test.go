@@ -68,7 +68,7 @@ func readRecord(t *testing.T, b []byte) *weftv1.Record {
 	return &record
 }
 
-// hasUnknown reports whether a message, or one in it, has fields that the schema lacks.
+// hasUnknown reports whether a message, or a message in it, has fields that the schema lacks.
 func hasUnknown(m protoreflect.Message) (found bool) {
 	if len(m.GetUnknown()) > 0 {
 		return true
@@ -88,8 +88,8 @@ func hasUnknown(m protoreflect.Message) (found bool) {
 	return found
 }
 
-// Every event is the same in all forms: the message, which is encoded as by the generated structs, and the JSON line, whose members are
-// the fields that are set.
+// Every event is the same in all forms: the message, which is encoded as the generated structs encode it, and the JSON line,
+// whose members are the fields that are set.
 func TestForms(t *testing.T) {
 	fields := map[string]bool{} // fields of at least one event
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
@@ -234,8 +234,8 @@ func argJSON(arg *weftv1.Arg) any {
 	return nil
 }
 
-// The constants of this package and the generated ones are the schema's. Headers, costs and footers are encoded as by the generated
-// structs.
+// The constants of this package and the generated ones match the schema. Headers, costs and footers are encoded as the generated
+// structs encode them.
 func TestRecords(t *testing.T) {
 	h := eventstream.Header{
 		WeftVersion: "1.2.3", Inputs: []eventstream.Input{{Name: "a", Format: "chrome-json", Bytes: 300, SHA256: strings.Repeat("0f", 32)}, {}},
@@ -264,7 +264,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Kinds and the ways to contexts have the numbers of the schema.
+// Kinds and sources of contexts have the numbers in the schema.
 func TestEnums(t *testing.T) {
 	for n, name := range weftv1.Kind_name {
 		if _, name, _ := strings.Cut(name, "_"); n > 0 && resolved.Kind(n).String() != strings.ToLower(name) {

@@ -19,8 +19,8 @@ type Lines struct {
 // NewLines returns a Lines for a timeline.
 func NewLines(tl *timeline.Timeline) *Lines { return &Lines{tl: tl} }
 
-// Event returns an event as a JSON object and a newline, valid until the next call. It has the members of weft.v1.Event, ordered by field
-// number: kinds in lower case, 64-bit integers as numbers, arguments as an object. Empty members are omitted.
+// Event returns an event as a JSON object and a newline, valid until the next call. Its members are the fields of weft.v1.Event,
+// ordered by number: kinds in lower case, 64-bit integers as numbers, arguments as an object. Empty members are omitted.
 func (l *Lines) Event(row *resolved.Row) []byte {
 	it := row.Item
 	b := appendTimeMembers(l.buf[:0], row)
@@ -50,7 +50,7 @@ func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	return appendMember(b, `,"name":`, string(it.Name))
 }
 
-// appendPlaceMembers appends id, nesting and track of an event.
+// appendPlaceMembers appends the id, nesting and track of an event.
 func appendPlaceMembers(b []byte, row *resolved.Row) []byte {
 	b = strconv.AppendUint(append(b, `,"id":`...), row.ID, 10)
 	b = appendNumber(b, `,"parent_id":`, row.Parent)

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// AppendJSON appends the header as a JSON object with the field names of weft.v1.Header; attributes are an object.
+// AppendJSON appends the header as a JSON object with the field names of weft.v1.Header; attributes become an object.
 func (h *Header) AppendJSON(b []byte) []byte {
 	b = jsonscan.AppendString(append(b, `{"magic":`...), Magic)
 	b = appendMember(b, `,"weft_version":`, h.WeftVersion)

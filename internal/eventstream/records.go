@@ -80,7 +80,7 @@ func (h *Header) Append(b []byte) []byte {
 	return appendRecord(b, weftv1.Record_Header, m)
 }
 
-// maxAttribute limits the text of an attribute, so that a header with a few hundred attributes fits a Record.
+// maxAttribute limits the text of an attribute, so that a header with a few hundred attributes fits in a Record.
 const maxAttribute = 256 << 10
 
 func appendClock(b []byte, c *timeline.Clocks) []byte {
@@ -157,7 +157,7 @@ type Footer struct {
 	LeftOut  uint64
 }
 
-// Problem is a kind of bad data, and its number of occurrences.
+// Problem is a kind of bad data with its number of occurrences.
 type Problem struct {
 	Name, Severity string
 	Count          uint64

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build makes a timeline.
+// build builds a timeline.
 func build(t *testing.T, fill func(b *timeline.Builder) error) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir()})

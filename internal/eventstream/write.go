@@ -52,7 +52,8 @@ func (p *Problem) IsUsual(inputs []Input) bool {
 	return slices.ContainsFunc(inputs, func(in Input) bool { return problem.Usual(p.Name, in.Format) != "" })
 }
 
-// Lost returns how often data of the inputs was lost: in all, and without problems that are common in the format of an input.
+// Lost returns the number of times that input data was lost: in total, and excluding problems that are common in the format
+// of an input.
 func (f *Footer) Lost(inputs []Input) (all, unusual uint64) {
 	for _, p := range f.Problems {
 		if p.Severity != problem.Lost.String() {

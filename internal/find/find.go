@@ -1,5 +1,5 @@
 // Package find searches a trace for a text: in names, categories, arguments, functions and the names of processes, threads and
-// counters. It also finds events of several processes that belong to the same request.
+// counters. It also finds events in several processes that belong to the same request.
 //
 // What does not live here: how hits are printed, and their flows (package flowindex).
 package find
@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Kinds of hits that are not events. Events have the names of resolved.Kind.
+// Kinds of hits that are not events. Events use the names of resolved.Kind.
 const (
 	Function = "function" // on the stacks of samples
 	Process  = "process"
@@ -27,19 +27,19 @@ const (
 	Track    = "track"
 )
 
-// Hit is an event, function or track with the text.
+// Hit is an event, function or track that contains the text.
 type Hit struct {
 	Kind        string
 	Name        string
 	Category    string
-	TS          timeline.Nanos // for a Function: of its first sample; timeline.NoTime for tracks
+	TS          timeline.Nanos // for a Function: time of its first sample; timeline.NoTime for tracks
 	Dur         timeline.Nanos // of a slice; timeline.NoTime if it has no end
 	Event       uint32         // number of a slice or instant in the input
 	Ordinal     uint64         // of a slice or instant; otherwise timeline.NoOrdinal
 	Track       timeline.TrackID
 	Lane        uint32
 	Where       []string // "name", "category", "id", "label", "url" of a function, and paths of arguments such as args.data.url
-	Text        string   // the first text that matches, other than the name; an extract if it is long
+	Text        string   // the first matching text other than the name; an extract if it is long
 	Samples     int64    // of a Function
 	SameRequest []*Hit   // events of other processes that belong to the same request, see relate
 
@@ -52,21 +52,21 @@ func (h *Hit) IsEvent() bool { return h.Ordinal != timeline.NoOrdinal }
 
 // Result is the result of a search.
 type Result struct {
-	Hits  []Hit          // tracks, then others in time order; up to the requested limit
-	All   int            // number of hits, including those that are not in Hits
+	Hits  []Hit          // tracks, then other hits in time order; up to the requested limit
+	All   int            // number of hits, including hits omitted from Hits
 	Kinds map[string]int // number of hits by kind
 }
 
 const (
-	maxText   = 1000                    // bytes of each text of a Hit
+	maxText   = 1000                    // bytes of each text in a Hit
 	maxWhere  = 8                       // length of Hit.Where
-	maxDepth  = 200                     // nesting of searched arguments, which exceeds what readers keep
+	maxDepth  = 200                     // nesting depth of searched arguments, more than readers keep
 	maxScheme = len("chrome-extension") // length of the scheme of a URL
 
 	lookAhead = 256 // number of hits beyond the limit that relate considers
 )
 
-// Events calls fn with the ordinals of the slices and instants that contain a text, as Collect finds them. An error of fn ends
+// Events calls fn with the ordinals of the slices and instants that contain a text, as Collect finds them. An error from fn ends
 // the search and is returned.
 func Events(ctx context.Context, tl *timeline.Timeline, text string, selected *selection.Selection, fn func(ordinal uint64) error) error {
 	f := newFinder(tl, text)
@@ -132,10 +132,10 @@ type finder struct {
 	name    []byte
 	network bool // it has the category of requests
 	path    []byte
-	value   []byte // text of the value of an argument
+	value   []byte // text of an argument's value
 }
 
-// function is a function with the text. Functions that differ only in their line are one.
+// function is a function that contains the text. Functions that differ only in their line count as one.
 type function struct {
 	where, text string
 	hit         int // index in Result.Hits; -1: none
@@ -157,7 +157,7 @@ func lower(b, text []byte) []byte {
 	return b
 }
 
-// contains reports whether a text contains the wanted one.
+// contains reports whether a text contains the wanted text.
 func (f *finder) contains(text []byte) bool {
 	if len(text) < len(f.want) {
 		return false
@@ -166,7 +166,7 @@ func (f *finder) contains(text []byte) bool {
 	return bytes.Contains(f.buf, f.want)
 }
 
-// interned is in for an interned text, whose result it caches; id is 0 if the text is not interned.
+// interned is contains for an interned text, and caches the result; id is 0 if the text is not interned.
 func (f *finder) interned(known []uint8, id uint32, text []byte) bool {
 	if id == 0 || int(id) >= len(known) {
 		return f.contains(text)
@@ -179,7 +179,7 @@ func (f *finder) interned(known []uint8, id uint32, text []byte) bool {
 	return known[id] == 2
 }
 
-// extract returns a text that contains the wanted one, or the part around it.
+// extract returns a text that contains the wanted text or, if it is long, the part around the wanted text.
 func (f *finder) extract(text []byte) string {
 	if len(text) > maxText {
 		from := min(max(f.at(text)-maxText/2, 0), len(text)-maxText)
@@ -188,7 +188,7 @@ func (f *finder) extract(text []byte) string {
 	return strings.ToValidUTF8(string(text), "")
 }
 
-// at returns the index of the wanted text in another; 0 if it is not there. Letters may change their length in lower case.
+// at returns the index of the wanted text in another text; 0 if it is not there. Letters may change length in lower case.
 func (f *finder) at(text []byte) (at int) {
 	want := bytes.Index(lower(f.buf[:0], text), f.want)
 	for n := 0; n < want; {
@@ -199,7 +199,7 @@ func (f *finder) at(text []byte) (at int) {
 	return at
 }
 
-// add counts a hit and adds it up to the limit. It returns the index; -1 beyond the limit.
+// add counts a hit and, up to the limit, adds it. It returns the index; -1 beyond the limit.
 func (f *finder) add(h Hit) int {
 	f.out.All++
 	f.out.Kinds[h.Kind]++
@@ -211,7 +211,7 @@ func (f *finder) add(h Hit) int {
 	return len(f.out.Hits) - 1
 }
 
-// tracks searches the names and labels of processes, threads, counters and other tracks. Asynchronous tracks have the names of
+// tracks searches the names and labels of processes, threads, counters and other tracks. Asynchronous tracks are named after
 // their slices.
 func (f *finder) tracks(selected *selection.Selection) {
 	for i := 1; i < f.tl.TrackCount(); i++ {
@@ -246,7 +246,7 @@ func (f *finder) tracks(selected *selection.Selection) {
 	}
 }
 
-// findFunctions searches the functions of stacks.
+// findFunctions searches the functions on stacks.
 func (f *finder) findFunctions() {
 	f.functions, f.byName = make([]*function, f.tl.FrameCount()+1), map[[2]string]*function{}
 	for i := 1; i < len(f.functions); i++ {
@@ -317,7 +317,7 @@ func (f *finder) addWhere(where, text []byte) {
 	}
 }
 
-// requestKeys are arguments with the id of a request, which is the same in all processes.
+// requestKeys lists arguments that contain a request id, which is the same in all processes.
 var requestKeys = []string{"requestId", "channelId"}
 
 // arg searches an argument and its members.

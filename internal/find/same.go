@@ -6,10 +6,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Limits of relate.
+// Limits for relate.
 const (
 	maxProcesses = 16 // processes of a request
-	maxSame      = 8  // length of Hit.Same
+	maxSame      = 8  // maximum length of Hit.SameRequest
 )
 
 // latest is the slice of a request that ends last in a process.
@@ -18,8 +18,8 @@ type latest struct {
 	hit     int
 }
 
-// relate finds hits of different processes that belong to the same request: an event, and a slice of another process that lasts
-// at that time and has the same request id, or the same URL if one of them has no id.
+// relate finds hits in different processes that belong to the same request: an event, and a slice of another process that is
+// open at that time and has the same request id, or the same URL if one of them has no id.
 func (r *Result) relate() {
 	requests := map[string][]latest{}
 	for i := range r.Hits {
@@ -66,7 +66,7 @@ func (r *Result) updateLatest(list []latest, hit int) []latest {
 	return list
 }
 
-// same relates a hit to an earlier slice, and that slice to the hit if it is a slice too.
+// same relates a hit to an earlier slice, and that slice to the hit if the hit is also a slice.
 func (r *Result) same(hit, slice int) {
 	add := func(to, other *Hit) {
 		if len(to.SameRequest) < maxSame && !slices.Contains(to.SameRequest, other) {

@@ -14,8 +14,8 @@ import (
 // pageRow matches the row of one kind: name, severity, sentence, advice.
 var pageRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| ([a-z]+) \\| (.*) \\| (.*) \\|$")
 
-// TestPage checks that docs/data-problems.md and the table of kinds are consistent: the same names, severities and sentences in the
-// same order, and an advice for each.
+// TestPage checks that docs/data-problems.md and the table of kinds are consistent: the same names, severities and sentences in
+// the same order, and advice for each.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/data-problems.md")
 	if err != nil {

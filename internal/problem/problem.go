@@ -1,9 +1,9 @@
 // Package problem counts errors in the data of a trace.
 //
-// weft distinguishes errors and problems: an unreadable input is a Go error, bad data inside a readable input is a problem. A
-// problem never stops a conversion and is never ignored: this package counts it under a stable name with a severity, and
-// records the positions of the first cases in the input. The names are part of weft's interface; docs/data-problems.md lists
-// them, and a test keeps that page and this package consistent.
+// weft distinguishes errors from problems: an unreadable input is a Go error; bad data in a readable input is a problem. A
+// problem never stops a conversion and is never ignored: this package counts it under a stable name with a severity, and records
+// the positions of the first cases in the input. The names are part of weft's interface; docs/data-problems.md lists them, and a
+// test keeps that page and this package consistent.
 package problem
 
 import (
@@ -23,7 +23,7 @@ const (
 	Info Severity = iota
 	// Repaired means that data was changed.
 	Repaired
-	// Lost means that data is missing in the output.
+	// Lost means that data is missing from the output.
 	Lost
 )
 
@@ -49,13 +49,13 @@ func (k Kind) Name() string { return kinds[k].name }
 // Severity returns the effect on the output.
 func (k Kind) Severity() Severity { return kinds[k].severity }
 
-// Sentence describes, for users, the problem and what weft did.
+// Sentence describes, for users, the problem and what weft did about it.
 func (k Kind) Sentence() string { return kinds[k].sentence }
 
 // String returns the name.
 func (k Kind) String() string { return k.Name() }
 
-// KindOf returns the kind with a name; false if there is none.
+// KindOf returns the kind with the given name; false if there is none.
 func KindOf(name string) (Kind, bool) {
 	for k := 1; k < len(kinds); k++ {
 		if kinds[k].name == name {
@@ -105,11 +105,11 @@ type Case struct {
 // maxCases is the number of cases that a Log records for each kind.
 const maxCases = 5
 
-// maxDetail bounds the bytes of a case's detail, which may contain text of the input.
+// maxDetail bounds the size in bytes of a case's detail, which may contain text from the input.
 const maxDetail = 200
 
-// Log counts problems. The zero Log is empty and ready for use. Several goroutines may add to a Log; the order of the cases of a
-// kind is then random unless only one of them counts that kind. Reading a Log must not run concurrently with adding.
+// Log counts problems. The zero Log is empty and ready for use. Several goroutines may add to a Log; the order of a kind's cases
+// is then random unless a single goroutine counts that kind. Reading a Log must not run concurrently with adding.
 type Log struct {
 	adding sync.Mutex
 	counts [numKinds]uint64
@@ -130,7 +130,7 @@ func (l *Log) DivideAs(other *Log) {
 	}
 }
 
-// Part returns the Log of a part; nil if it has no problems.
+// Part returns the Log of a part; nil if the part has no problems.
 func (l *Log) Part(part int) *Log { return l.parts[part] }
 
 // part returns the Log of a part, and creates it if necessary.
@@ -171,7 +171,7 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	}
 }
 
-// Sum adds counts and saturates: an input may contain any count, such as the number of events that a tracer has lost.
+// Sum adds two counts, with saturation: an input may contain any count, such as the number of events that a tracer lost.
 func Sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
@@ -179,7 +179,7 @@ func Sum(a, b uint64) uint64 {
 	return a + b
 }
 
-// Count returns the count of a problem.
+// Count returns the count of a kind of problem.
 func (l *Log) Count(k Kind) uint64 { return l.counts[k] }
 
 // Total is the count of one kind of problem and its first cases.
@@ -189,7 +189,7 @@ type Total struct {
 	Cases []Case
 }
 
-// Totals returns all kinds with a count, sorted by severity, severest first, then by name.
+// Totals returns all kinds with a nonzero count, sorted by severity, most severe first, then by name.
 func (l *Log) Totals() []Total {
 	var all []Total
 	for k := range l.counts {
@@ -203,7 +203,7 @@ func (l *Log) Totals() []Total {
 	return all
 }
 
-// Lost returns the number of problems of severity Lost.
+// Lost returns the number of problems with severity Lost.
 func (l *Log) Lost() uint64 {
 	var n uint64
 	for k, c := range l.counts {
@@ -214,7 +214,7 @@ func (l *Log) Lost() uint64 {
 	return n
 }
 
-// Merge adds the counts of other to l. Its cases follow l's. A nil Log ignores them.
+// Merge adds the counts of other to l, and its cases after those in l. It does nothing if l is nil.
 func (l *Log) Merge(other *Log) {
 	if l == nil {
 		return
@@ -242,6 +242,5 @@ func (l *Log) Clone() *Log {
 	return c
 }
 
-// Wants reports whether the Log would record the next case of a kind. Callers can check it before they compute an expensive
-// detail.
+// Wants reports whether the Log would record the next case of a kind. Callers can check it before computing an expensive detail.
 func (l *Log) Wants(k Kind) bool { return len(l.cases[k]) < maxCases }

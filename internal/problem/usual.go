@@ -14,8 +14,8 @@ const (
 	harFormat      = "har"
 )
 
-// usualProblems are the harmless problems that most recordings in some formats have because of how their producers record. what describes
-// them to users; problems with equal descriptions are counted together.
+// usualProblems lists the harmless problems of most recordings in some formats, which are due to the way their producers record.
+// what is the description for users; problems with the same description are counted together.
 var usualProblems = []struct {
 	what    string
 	formats []string

@@ -9,10 +9,10 @@ const (
 	ChromeRendererMain = "CrRendererMain" // the main thread of a renderer
 )
 
-// DevToolsCategory is the category of Chrome's events for the performance panel, or its suffix.
+// DevToolsCategory is the category, or its suffix, of Chrome's events for the performance panel.
 const DevToolsCategory = "devtools.timeline"
 
-// chromeWork has the categories of slices of Chrome and V8.
+// chromeWork lists the categories of Chrome and V8 slices.
 var chromeWork = []categoryRule{
 	{[]string{"v8.parseOnBackground…"}, CategoryLoad}, // parsing during download, on a separate thread
 	{[]string{"MinorGC", "MajorGC", "V8.GC…", "BlinkGC.…", "CppGC.…"}, CategoryGC},
@@ -29,7 +29,7 @@ var chromeWork = []categoryRule{
 	{[]string{"ParseHTML", "Resource…"}, CategoryLoad},
 }
 
-// ChromeLayout are the slices that are layout phases.
+// ChromeLayout lists the slices that are layout phases.
 var ChromeLayout = []LayoutEvent{
 	{"Paint", PhasePaint, ""},
 	{"PrePaint", PhasePaint, "PrePaint"},
@@ -38,10 +38,10 @@ var ChromeLayout = []LayoutEvent{
 	{"RecalculateStyles", PhaseFrameConstruction, ""},
 }
 
-// runTask is a task of an event loop.
+// runTask is the name of an event loop task.
 const runTask = "RunTask"
 
-// IsTask reports whether a slice of a thread is a task that its message loop runs. Tasks nest only if a task runs a nested loop.
+// IsTask reports whether a slice of a thread is a task of its message loop. Tasks nest only if a task runs a nested loop.
 func IsTask(name []byte) bool {
 	if len(name) > len("ThreadControllerImpl::RunTask") {
 		return false // a switch would copy a long name
@@ -55,8 +55,8 @@ func IsTask(name []byte) bool {
 	return false
 }
 
-// IsLoopTask reports whether a slice of a thread is a single task of its event loop. Tasks of a thread pool, for which no event
-// loop waits, and periods with several tasks are not.
+// IsLoopTask reports whether a slice of a thread is a single task of its event loop. Thread pool tasks, for which no event loop
+// waits, and periods with several tasks are not.
 func IsLoopTask(name []byte) bool {
 	if len(name) > len("ThreadControllerImpl::RunTask") {
 		return false // a switch would copy a long name
@@ -68,10 +68,10 @@ func IsLoopTask(name []byte) bool {
 	return false
 }
 
-// Event is an event that names a context: a frame, a script, a request, an input event.
+// Event is an event that names a context: a frame, a script, a request, or an input event.
 type Event uint8
 
-// The events. A comment explains those whose names in traces differ.
+// The events. Comments give the names in traces where they differ.
 const (
 	OtherEvent Event = iota
 	TracingStartedInBrowser
@@ -89,13 +89,13 @@ const (
 	EventDispatch
 	InputLatency // InputLatency::TYPE: the latency of an input event
 	EventLatency
-	StagePresented  // …ToPresentationCompositorFrame: the last stage inside EventLatency, which ends with the resulting frame
+	StagePresented  // …ToPresentationCompositorFrame: the last stage inside EventLatency, ending with the resulting frame
 	StageTerminated // …ToTermination: the last stage without a frame
 	ParseHTML
 	NavigationStart
 	PipelineReporter // a frame, from its start until it is presented or dropped
-	DOMEvent         // of Firefox
-	ContentFrame     // of Firefox: a frame, from its paint until it is presented
+	DOMEvent         // Firefox only
+	ContentFrame     // Firefox only: a frame, from its paint until it is presented
 )
 
 var eventNames = map[Event]string{
@@ -147,7 +147,7 @@ func EventOf(name string) Event {
 	return events[name]
 }
 
-// NamesScript reports whether the argument data.url of slices with a name is the script that is run or compiled.
+// NamesScript reports whether the data.url argument of slices with the given name is the script that is run or compiled.
 func NamesScript(name string) bool {
 	switch name {
 	case "FunctionCall", "EvaluateScript", "ScriptCatchup", "v8.compile", "v8.compileModule", "v8.run", "v8.evaluateModule",

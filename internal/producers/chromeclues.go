@@ -14,10 +14,10 @@ import (
 // only the date of the trace.
 type ChromeClues struct {
 	b       *timeline.Builder
-	view    *timeline.Timeline // of b
-	started timeline.Nanos     // time of TracingStartedInBrowser; NoTime: none
+	view    *timeline.Timeline // b.View()
+	started timeline.Nanos     // time of TracingStartedInBrowser; NoTime: not recorded
 	latest  timeline.Nanos     // of all events
-	anchors []timeline.Anchor  // the first ones, up to maxAnchors
+	anchors []timeline.Anchor  // the first maxAnchors
 	date    *timeline.Anchor   // the best one
 }
 
@@ -215,7 +215,7 @@ func number(a *timeline.Arg) float64 {
 	return 0
 }
 
-// Delays between the time in the metadata and the start of tracing in the browser.
+// Assumed delays between the time in the metadata and the start of tracing in the browser.
 const (
 	startDelay   timeline.Nanos = 25_000_000  // for DevTools; 19.6 ms was measured
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
@@ -282,7 +282,7 @@ func (r *ChromeClues) base() *timeline.Anchor {
 	return nil
 }
 
-// startTimes reads the wall clock time of the start of the recording.
+// startTimes reads the wall clock time at the start of the recording.
 func (r *ChromeClues) startTimes() {
 	if r.started == timeline.NoTime {
 		return
@@ -315,7 +315,7 @@ func (r *ChromeClues) addAnchor(a timeline.Anchor) {
 	}
 }
 
-// epochError bounds the time in ns between Chrome's readings of the wall clock and the clock of the trace.
+// epochError bounds the time, in ns, between Chrome's readings of the wall clock and of the trace clock.
 const epochError = 100_000
 
 // offsetSinceEpoch reads the offset between the wall clock and the trace clock, which Chrome for Android writes in µs as text.

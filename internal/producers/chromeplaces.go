@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The groups of the asynchronous slices of Chrome's processes.
+// The groups of asynchronous slices in Chrome processes.
 const (
 	groupFrames  = "Frames"
 	groupInput   = "Input"
@@ -16,24 +16,24 @@ const (
 	groupV8      = "V8 and GC"
 )
 
-// chromePlaces are the groups by prefixes of categories; if several match a list of categories, the first one counts.
+// chromePlaces lists the groups by category prefix; if several prefixes match a list of categories, the first one counts.
 var chromePlaces = []struct{ category, group string }{
 	{"blink.user_timing", groupTimings}, {"blink.console", groupTimings},
-	{"input", groupInput}, {"latency", groupInput}, // of EventLatency, which also has the category cc
+	{"input", groupInput}, {"latency", groupInput}, // for EventLatency, which also has the category cc
 	{"cc", groupFrames}, {"viz", groupFrames}, {"blink.animations", groupFrames}, {"disabled-by-default-cc.", groupFrames}, {"disabled-by-default-viz.", groupFrames},
 	{"navigation", groupLoad}, {"loading", groupLoad},
 	{"v8", groupV8}, {"disabled-by-default-v8.", groupV8}, {"blink_gc", groupV8}, {"blink.gc", groupV8}, {"disabled-by-default-blink_gc", groupV8},
 }
 
-// chromeNames are the groups by prefixes of names, for slices with unspecific categories (devtools.timeline, …).
+// chromeNames lists the groups by name prefix, for slices with unspecific categories (devtools.timeline, …).
 var chromeNames = []struct{ name, group string }{
 	{"EventTiming", groupInput}, {"AnimationFrame", groupFrames}, {"ResourceLoad", groupLoad},
 }
 
-// firstRows are the rows that are first in their groups.
+// firstRows lists the name prefixes of the rows that come first in their groups.
 var firstRows = []string{"PipelineReporter", "AnimationFrame", "EventLatency", "EventTiming", "Navigation"}
 
-// ChromePlace returns where viewers show an asynchronous slice of Chrome. Slices of Node.js have no groups: it has few
+// ChromePlace returns the place where viewers show an asynchronous Chrome slice. Slices of Node.js have no groups: it has few
 // categories, with descriptive names.
 func ChromePlace(categories, name []byte) timeline.Place {
 	if bytes.HasPrefix(categories, []byte("node")) {

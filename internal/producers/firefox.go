@@ -1,9 +1,10 @@
 package producers
 
-// GeckoMain is the name of the main thread of each process of Firefox.
+// GeckoMain is the name of the main thread in each Firefox process.
 const GeckoMain = "GeckoMain"
 
-// FirefoxRequest is the type of markers that are network requests, FirefoxAnswer the phase of one that starts with the first byte of the answer.
+// FirefoxRequest is the type of network request markers; FirefoxAnswer is the request phase that starts with the first byte of
+// the answer.
 const (
 	FirefoxRequest = "Network"
 	FirefoxAnswer  = "response"
@@ -18,7 +19,7 @@ const (
 	FirefoxIdle       = "Idle"
 )
 
-// firefoxWork has the categories of Firefox's markers.
+// firefoxWork lists the categories of Firefox's markers.
 var firefoxWork = []categoryRule{
 	{[]string{"GCMinor", "GCMajor", "GCSlice", "CC"}, CategoryGC},
 	{[]string{"DOMEvent", FirefoxScript}, CategoryScript},
@@ -30,7 +31,7 @@ var firefoxWork = []categoryRule{
 	{[]string{"Network"}, CategoryLoad},
 }
 
-// FirefoxLayoutMarkers are the markers that are layout phases.
+// FirefoxLayoutMarkers lists the markers that are layout phases.
 var FirefoxLayoutMarkers = []LayoutEvent{
 	{"DisplayList", PhasePaint, ""},
 	{"Rasterize", PhasePaint, "Rasterize"},

@@ -8,7 +8,7 @@ package producers
 
 import "strings"
 
-// Category is the kind of work of a slice.
+// Category is the kind of work that a slice does.
 type Category uint8
 
 // The categories (attribution.md, Cost).
@@ -41,9 +41,9 @@ func (c Category) String() string {
 	return ""
 }
 
-// categoryRule is the category of slices with certain names.
+// categoryRule assigns a category to slices with certain names.
 type categoryRule struct {
-	names    []string // "V8.GC…" matches names that start with V8.GC, "v8.produce…Cache" those that also end with Cache
+	names    []string // "V8.GC…" matches names that start with V8.GC; "v8.produce…Cache" also requires Cache at the end
 	category Category
 }
 

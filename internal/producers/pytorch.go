@@ -10,7 +10,7 @@ const (
 	GPUAnnotation  = "gpu_user_annotation"
 	CPUOperator    = "cpu_op"
 	UserAnnotation = "user_annotation"
-	CUDARuntime    = "cuda_runtime" // also of ROCm
+	CUDARuntime    = "cuda_runtime" // also used for ROCm
 	CUDADriver     = "cuda_driver"
 	XPURuntime     = "xpu_runtime"
 )
@@ -43,7 +43,7 @@ func IsGPUWork(category []byte) bool {
 	return false
 }
 
-// ThreadName removes the tid that PyTorch adds to the name of a thread: "thread 48213 (python)" becomes "python".
+// ThreadName removes the tid that PyTorch adds to thread names: "thread 48213 (python)" becomes "python".
 func ThreadName(name, tid []byte) []byte {
 	name = bytes.TrimSpace(name)
 	rest, ok := bytes.CutPrefix(name, []byte("thread "))

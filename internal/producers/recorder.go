@@ -1,14 +1,14 @@
 package producers
 
-// recorderWork are the names of slices that exist only because of the recording: patterns as in a categoryRule.
+// recorderWork lists the names of slices that exist only because of the recording, in the pattern form of a categoryRule.
 var recorderWork = []string{
-	"CpuProfiler::…",                                                                       // of V8: StartProfiling visits all functions
-	"GlobalMemoryDump…", "ProcessMemoryDump", "MemoryDumpManager::…", "PeakMemoryTracking", // of Chrome's category memory-infra
-	"V8.GC_OBJECT_DUMP_STATISTICS", "V8.GC_HEAP_DUMP_STATISTICS", // of the category v8.gc_stats
-	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // of Firefox
+	"CpuProfiler::…",                                                                       // V8: StartProfiling visits all functions
+	"GlobalMemoryDump…", "ProcessMemoryDump", "MemoryDumpManager::…", "PeakMemoryTracking", // Chrome's memory-infra category
+	"V8.GC_OBJECT_DUMP_STATISTICS", "V8.GC_HEAP_DUMP_STATISTICS", // the v8.gc_stats category
+	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // Firefox
 }
 
-// RecorderNote returns the note for a slice with a name if it is work of the profiler; otherwise "".
+// RecorderNote returns the note for a slice with the given name if it is the profiler's own work; otherwise "".
 func RecorderNote(name string) string {
 	if !IsRecorderWork(name) {
 		return ""
@@ -16,5 +16,6 @@ func RecorderNote(name string) string {
 	return "(the recorder)"
 }
 
-// IsRecorderWork reports whether a slice with a name is work of the profiler: overhead that is absent without recording.
+// IsRecorderWork reports whether a slice with the given name is the profiler's own work: overhead that is absent without
+// recording.
 func IsRecorderWork(name string) bool { return matchesAny(name, recorderWork) }

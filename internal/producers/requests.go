@@ -2,7 +2,7 @@ package producers
 
 import "bytes"
 
-// maxRequestName bounds the name of a request in bytes. Its whole address is an argument.
+// maxRequestName bounds the name of a request in bytes. The whole address is an argument.
 const maxRequestName = 512
 
 // AppendRequestName appends the name of a network request, the most distinctive part first:
@@ -13,7 +13,7 @@ const maxRequestName = 512
 //	data:image/png               only the type of data urls
 //	u                            other text, without query and fragment
 //
-// It appends nothing for a request without address and method.
+// It appends nothing for a request with neither an address nor a method.
 func AppendRequestName(to, method, url []byte) []byte {
 	start := len(to)
 	if len(method) > 0 && string(method) != "GET" {
@@ -50,8 +50,8 @@ func withoutUser(text []byte) []byte {
 	return text
 }
 
-// lastParts returns the last part of a path, preceded by the one before it if the last one is not a file name: seq/15 is clearer
-// than 15.
+// lastParts returns the last part of a path, with the part before it unless the last one is a file name: seq/15 is clearer than
+// 15.
 func lastParts(path []byte) []byte {
 	end := len(bytes.TrimRight(path, "/"))
 	at := bytes.LastIndexByte(path[:end], '/')

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Names of requests have the file and the host, but no queries, users and ids.
+// Request names contain the file and the host, but no queries, users or ids.
 func TestRequestName(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	for _, c := range []struct{ method, url, want string }{

@@ -2,7 +2,7 @@ package producers
 
 import "bytes"
 
-// Class is the meaning of the name of an event of Chrome or Node.js for calls that are made from samples.
+// Class is the meaning of a Chrome or Node.js event name for building calls from samples.
 type Class uint8
 
 // The classes (profile-calls.md 5 and 7).
@@ -10,14 +10,14 @@ const (
 	OtherClass     Class = iota
 	Invocation           // the event runs JavaScript
 	Task                 // RunTask: no call lasts beyond its start
-	Microtasks           // RunMicrotasks: Invocation and Task
+	Microtasks           // RunMicrotasks: both an Invocation and a Task
 	Engine               // V8 works for the running function; for DevTools an Invocation
-	Callback             // JavaScript calls the embedder of V8; for DevTools an Invocation
+	Callback             // JavaScript calls V8's embedder; for DevTools an Invocation
 	Collection           // V8 collects garbage
 	CollectionStep       // V8 collects garbage; for DevTools an Invocation
 )
 
-// ClassOf returns the class of the events with a name.
+// ClassOf returns the class of events with the given name.
 func ClassOf(name []byte) Class {
 	if len(name) >= 2 && (name[0] == 'v' || name[0] == 'V') && name[1] == '8' {
 		return classOfV8(name)
@@ -35,7 +35,7 @@ func ClassOf(name []byte) Class {
 	return OtherClass
 }
 
-// RunsScript reports whether events with a name run scripts, or are work of V8 inside scripts.
+// RunsScript reports whether events with the given name run scripts, or are V8 work inside scripts.
 func RunsScript(name []byte) bool {
 	switch ClassOf(name) {
 	case OtherClass, Task, Collection:
@@ -44,7 +44,7 @@ func RunsScript(name []byte) bool {
 	return true
 }
 
-// engineWork are the prefixes of the names of events in which V8 compiles or handles an interrupt, without running JavaScript.
+// engineWork lists the name prefixes of events in which V8 compiles or handles an interrupt, without running JavaScript.
 var engineWork = []string{
 	"v8.compile", "V8.Compile", "V8.Optimize", "V8.Finalize", "V8.Parse", "V8.PreParse", "V8.Deoptimize", "V8.InstallOptimized",
 	"V8.MarkCandidates", "V8.Maglev", "V8.BytecodeBudgetInterrupt", "V8.StackGuard", "V8.HandleInterrupts",
@@ -66,7 +66,7 @@ func classOfV8(name []byte) Class {
 	return Invocation
 }
 
-// Invokes reports whether an event runs JavaScript according to the rules of DevTools.
+// Invokes reports whether an event runs JavaScript according to the DevTools rules.
 func (c Class) Invokes() bool {
 	return c == Invocation || c == Microtasks || c == Engine || c == Callback || c == CollectionStep
 }

@@ -16,22 +16,22 @@ type AloneCall struct {
 	Self  timeline.Nanos // duration without the direct children
 }
 
-// AloneStats counts samples without calls.
+// AloneStats counts samples without calls of their own.
 type AloneStats struct {
 	TooDeep       int64 // samples whose innermost functions have no call, because their stacks have more than MaxStack frames
 	LostPositions int64 // samples with a position but without a function
 }
 
 // Alone builds the calls of a profile without a trace, including (program), (idle) and (garbage collector)
-// (profile-calls.md 4). Different nodes are different calls, even of one function. It calls emit for each call in order
-// of start, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is only valid
-// during the call of emit.
+// (profile-calls.md 4). Different nodes are different calls, even of the same function. It calls emit for each call in order
+// of start, outer calls before inner ones, until emit returns an error, which Alone returns. The AloneCall is valid only
+// during the call to emit.
 //
 // Alone reads the samples three times: to count the calls, to find their ends, which needs 12 bytes for each call (16 if
 // the profile has positions), and to emit them. The times of the samples stay in memory.
 //
-// memory bounds the bytes for calls; 0: no limit. If they need more, Alone returns an error before it emits a call: each
-// sample of a profile with deep stacks may begin MaxStack calls.
+// memory bounds the size of calls in bytes; 0: no limit. If they need more, Alone returns an error before it emits a call: each
+// sample of a profile with deep stacks can begin MaxStack calls.
 func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
 	a := alone{p: p, samples: p.Samples(), outer: outerParts(p), emit: emit, limit: math.MaxInt64}
 	a.times = make([]timeline.Nanos, p.Len())
@@ -55,7 +55,7 @@ func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (Alo
 	return a.stats, errors.Join(err, a.samples.Err())
 }
 
-// bytesPerCall returns the memory for a call.
+// bytesPerCall returns the memory needed for a call.
 func bytesPerCall(p *v8profile.Profile) int64 {
 	if p.HasPositions() {
 		return 16
@@ -63,7 +63,7 @@ func bytesPerCall(p *v8profile.Profile) int64 {
 	return 12
 }
 
-// errTooManyCalls means that there are more calls than alone.limit.
+// errTooManyCalls reports that there are more calls than alone.limit.
 var errTooManyCalls = errors.New("too many calls")
 
 // alone is the state of Alone.
@@ -161,7 +161,7 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 	return nil
 }
 
-// addPosition adds the position of a sample to the innermost open call, which must be a function's.
+// addPosition adds the position of a sample to the innermost open call, which must be a function call.
 func (a *alone) addPosition(sample int) {
 	if len(a.open) == 0 || a.p.Meta(a.open[len(a.open)-1].node) {
 		a.stats.LostPositions++
@@ -171,7 +171,7 @@ func (a *alone) addPosition(sample int) {
 	a.lasts[top] = a.positions.add(a.lasts[top], sample)
 }
 
-// outerParts returns, for each node, the innermost node on its path within MaxStack frames; nil if all nodes are.
+// outerParts returns, for each node, the innermost node on its path within MaxStack frames; nil if no stack is deeper.
 func outerParts(p *v8profile.Profile) []v8profile.NodeIndex {
 	if p.MaxDepth() <= MaxStack {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// aloneRow is a row of the tables of profiles without a trace.
+// aloneRow is a row in the tables for profiles without a trace.
 type aloneRow struct {
 	row
 	Depth    int

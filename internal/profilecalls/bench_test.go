@@ -26,7 +26,7 @@ func generated(tb testing.TB, samples, depth int) *v8profile.Profile {
 	return p
 }
 
-// generatedEvents returns events for the time of a profile: tasks of 10 ms, each with a call of JavaScript that contains a layout.
+// generatedEvents returns events for the time of a profile: tasks of 10 ms, each with a JavaScript call that contains a layout.
 func generatedEvents(p *v8profile.Profile) []Event {
 	const task = 10_000_000
 	var events []Event
@@ -46,12 +46,12 @@ func run(f *Frames, mode Mode, events []Event, emit func(*Call)) Stats {
 	}
 	stats, err := b.Finish()
 	if err != nil {
-		panic(err) // the profiles of tests are in memory
+		panic(err) // profiles in tests are in memory
 	}
 	return stats
 }
 
-// BenchmarkBuilder measures the time for a sample, which must not grow with the number of samples.
+// BenchmarkBuilder measures the time per sample, which must not grow with the number of samples.
 func BenchmarkBuilder(b *testing.B) {
 	for _, depth := range []int{20, 200} {
 		for _, samples := range []int{100_000, 300_000, 1_000_000} {

@@ -9,14 +9,14 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Mode selects the rules by which calls are built.
+// Mode selects the rules for building calls.
 type Mode uint8
 
 const (
 	// DevTools builds the calls that Chrome DevTools shows (profile-calls.md 5).
 	DevTools Mode = iota
-	// Refined looks ahead: an event is only inside calls that are on the stack in all samples taken during it, and no
-	// call begins in a garbage collection (profile-calls.md 7).
+	// Refined looks ahead: an event is inside only those calls that are on the stack in all samples taken during it, and no call
+	// begins in a garbage collection (profile-calls.md 7).
 	Refined
 )
 
@@ -25,7 +25,7 @@ type Event struct {
 	TS, End timeline.Nanos // equal for instants, and for slices without an end
 	Class   producers.Class
 	TraceID uint64 // sampleTraceId; 0: none
-	// LegacyInstant marks an instant of the phase I, not i or R.
+	// LegacyInstant is set for an instant with phase I, not i or R.
 	LegacyInstant bool
 }
 
@@ -33,21 +33,21 @@ type Event struct {
 type Stats struct {
 	Calls int64
 
-	// A sample of JavaScript is lost if no call of its innermost function is open at its time (profile-calls.md 5). The times
-	// are the sums of the times from such samples to the next ones. If events overlap without nesting, a call may end before
-	// a sample that was processed while it was open; such samples are not counted as lost.
+	// A JavaScript sample is lost if no call of its innermost function is open at its time (profile-calls.md 5). LostTime is the
+	// sum of the times from such samples to the next ones. If events overlap without nesting, a call may end before a sample that
+	// was processed while it was open; such samples are not counted as lost.
 	Samples, LostSamples int64
 	Time, LostTime       timeline.Nanos
 
-	// LostPositions is the number of samples with a position that are in no call of their function.
+	// LostPositions is the number of samples with a position but without an open call of their function.
 	LostPositions int64
 
 	// TooDeep is the number of samples whose innermost functions have no call, because their stacks have more than MaxStack frames.
 	TooDeep int64
 }
 
-// Builder builds the calls of one thread from its events and the samples of its profile. Apart from the profile, it only
-// stores open events and calls.
+// Builder builds the calls of one thread from its events and the samples of its profile. Apart from the profile, it stores only
+// open events and calls.
 type Builder struct {
 	frames  *Frames
 	samples *v8profile.Samples
@@ -55,24 +55,24 @@ type Builder struct {
 	emit    func(*Call)
 
 	events timeline.OpenSlices[producers.Class]
-	locks  []int32 // by open event: the number of calls that were open at its start; these cannot end before it
+	locks  []int32 // by open event: the number of calls open at its start, which cannot end before it
 	calls  []openCall
 	fake   bool // the open calls belong to no event that runs JavaScript
 
-	// now is the time up to which the open calls last so far. Every change of the stack sets the end of all open
-	// calls, not only of those that it closes (truncate in profile-calls.md 5), so one time is enough.
+	// now is the time up to which the open calls are known to last. Every change of the stack sets the end of all open calls, not
+	// only of the calls that it closes (truncate in profile-calls.md 5), so one time is enough.
 	now     timeline.Nanos
 	next    int                 // the first unprocessed sample
-	seen    v8profile.NodeIndex // the innermost frame of the last sample; for a garbage collection, of the one before
+	seen    v8profile.NodeIndex // the innermost frame of the last sample; for a garbage collection, of the sample before it
 	applied int64               // number of processed samples that have, or change, open calls
 
-	// stack is the stack that was compared last, outermost frame first. Its frames in the range from, to are known to equal
-	// the open calls at the same depths, if there are that many. Samples mostly share most of their stack with the
-	// sample before, so few frames must be compared.
+	// stack is the stack that was compared last, outermost frame first. Its frames in the range from, to are known to equal the
+	// open calls at the same depths, if there are that many. Most samples share most of their stack with the previous sample, so
+	// few frames must be compared.
 	stack    []v8profile.NodeIndex
 	from, to int
 
-	ahead *lookahead // nil in mode DevTools
+	ahead *lookahead // nil in DevTools mode
 	call  Call       // argument of emit
 	lost  lostTime
 
@@ -91,14 +91,14 @@ type openCall struct {
 	positions int32 // its list of positions, see openPositions
 }
 
-// NewBuilder returns a Builder for a thread. It calls emit at the end of each call, inner calls before outer ones;
-// Call.Order is the order of creation. The Call is only valid during the call of emit.
+// NewBuilder returns a Builder for a thread. It calls emit at the end of each call, inner calls before outer ones; Call.Order is
+// the order of creation. The Call is valid only during the call to emit.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
 	return newBuilder(f, f.profile.Samples(), mode, emit)
 }
 
-// Beside returns another Builder for the thread, with a different mode. Both must get the same events at the same time, because
-// they share the reader of samples.
+// Beside returns another Builder for the thread, with a different mode. Both must receive the same events at the same time, as
+// they share a sample reader.
 func (b *Builder) Beside(mode Mode, emit func(*Call)) *Builder {
 	return newBuilder(b.frames, b.samples, mode, emit)
 }
@@ -129,7 +129,7 @@ func (b *Builder) Event(ev *Event) {
 	}
 }
 
-// Finish processes the samples after the last event and ends all calls. Errors come from reading samples.
+// Finish processes the samples after the last event and ends all calls. Errors are from reading samples.
 func (b *Builder) Finish() (Stats, error) {
 	b.samplesUntil(math.MaxInt64, true)
 	b.endEvents(math.MaxInt64)
@@ -138,7 +138,7 @@ func (b *Builder) Finish() (Stats, error) {
 	return b.stats, b.err()
 }
 
-// err returns the first error of reading samples.
+// err returns the first error from reading samples.
 func (b *Builder) err() error {
 	if b.ahead != nil {
 		return errors.Join(b.samples.Err(), b.ahead.far.Err())
@@ -146,7 +146,7 @@ func (b *Builder) err() error {
 	return b.samples.Err()
 }
 
-// samplesUntil processes the samples before a time, and with at also those at that time.
+// samplesUntil processes the samples before a time and, if at is set, the samples at that time.
 func (b *Builder) samplesUntil(ts timeline.Nanos, at bool) {
 	for n := b.frames.profile.Len(); b.next < n; {
 		t := b.samples.Time(b.next)
@@ -168,7 +168,7 @@ func (b *Builder) endEvents(ts timeline.Nanos) {
 	}
 }
 
-// begin processes the start of an event by the rules of DevTools.
+// begin processes the start of an event according to the DevTools rules.
 func (b *Builder) begin(ev *Event) {
 	if ev.Class == producers.Task || ev.Class == producers.Microtasks {
 		b.locks = b.locks[:0]
@@ -249,7 +249,7 @@ func (b *Builder) popLock() int {
 	return lock
 }
 
-// truncate extends all open calls to a time, and ends those from depth on that are not locked.
+// truncate extends all open calls to a time, and ends the calls from depth on that are not locked.
 func (b *Builder) truncate(depth int, ts timeline.Nanos) {
 	b.now = ts
 	b.popTo(max(depth, b.lock()))
@@ -290,8 +290,8 @@ func (b *Builder) applySample(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	}
 }
 
-// addPosition adds the position of a sample to the innermost open call of its innermost function. That is the last call, unless the
-// sample was dropped; if there is no such call, the position is lost.
+// addPosition adds the position of a sample to the innermost open call of its innermost function. That is the last call, unless
+// the sample was dropped; if there is no such call, the position is lost.
 func (b *Builder) addPosition(stack v8profile.NodeIndex, line, column int32) {
 	for i := len(b.calls) - 1; i >= 0 && stack != noStack; i-- {
 		if c := &b.calls[i]; c.function == b.frames.nodes[stack].function {
@@ -314,8 +314,8 @@ func (b *Builder) apply(stack v8profile.NodeIndex, ts timeline.Nanos, sample int
 	b.from, b.to = lock, len(b.stack)
 }
 
-// setStack sets stack to the one with the given innermost frame. It walks down from that frame until the stack is the
-// same as the previous one.
+// setStack sets b.stack to the stack with the given innermost frame. It walks down from that frame until the stack is the same as
+// the previous one.
 func (b *Builder) setStack(top v8profile.NodeIndex) {
 	height := 0
 	if top != noStack {

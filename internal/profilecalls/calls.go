@@ -1,11 +1,11 @@
 // Package profilecalls turns the samples of a V8 CPU profile into calls: functions with a start and a duration.
 //
-// A sample is the stack at one moment; that a function ran from one sample to the next is a guess. Alone guesses for a
-// profile without a trace. Builder guesses for a thread of a trace: it processes the thread's events and the samples as one
-// sequence in time order, because an event and a function on one thread cannot overlap without nesting, so events limit
-// where calls can begin and end. Its rules are exactly the ones in the trace engine of Chrome DevTools, or a refinement of them.
+// A sample is the stack at one moment; that a function ran from one sample to the next is a guess. Alone makes this guess for a
+// profile without a trace. Builder makes it for a thread of a trace: it processes the thread's events and the samples as one
+// sequence in time order, because an event and a function on one thread cannot overlap without nesting, so events limit where
+// calls can begin and end. Its rules are exactly those in the trace engine of Chrome DevTools, or a refinement of them.
 //
-// Package v8profile has the model of the profile.
+// Package v8profile models the profile.
 package profilecalls
 
 import (
@@ -21,30 +21,30 @@ type Call struct {
 	Node v8profile.NodeIndex
 	TS   timeline.Nanos
 	Dur  timeline.Nanos
-	// Sample is the index in the profile of the sample that began the call; -1 if the trace id of an event did.
+	// Sample is the index in the profile of the sample that began the call; -1 if an event's trace id began it.
 	Sample int
 	// Samples is the number of samples during the call.
 	Samples int64
 	// Order numbers the calls of a thread from 0 without gaps, in order of creation: by start, outer calls first.
 	Order int64
-	// Positions are the known positions of the samples in which the function was the innermost one, sorted by line and column.
+	// Positions lists the known positions of the samples in which the function was the innermost one, sorted by line and column.
 	Positions []Position
 }
 
 // noStack is the stack without frames.
 const noStack = v8profile.NoNode
 
-// Frames are the stacks of a profile in a form that is fast to compare, without frames that never become calls: pseudo
+// Frames holds the stacks of a profile in a form that is fast to compare, without frames that never become calls: pseudo
 // functions and V8's own native code. Frames are immutable; several Builders may share them.
 type Frames struct {
 	profile *v8profile.Profile
 	nodes   []frame
-	tooDeep []bool // nodes without a frame because there are MaxStack below; nil: none
+	tooDeep []bool // nodes without a frame because MaxStack frames are below them; nil: none
 
 	functionCount int // number of different values of frame.function
 }
 
-// frame is a node as a frame of stacks. For a node that is not a frame, it has only top and height of the stack below.
+// frame is a node as a frame of stacks. For a node that is not a frame, it has only the top and height of the stack below.
 type frame struct {
 	top      v8profile.NodeIndex // the node itself, or the innermost frame below it; noStack if there is none
 	up       v8profile.NodeIndex // the frame below top
@@ -52,7 +52,7 @@ type frame struct {
 	function uint32              // equal for equal functions, see identities
 }
 
-// height returns the number of frames of a stack.
+// height returns the number of frames in a stack.
 func (f *Frames) height(stack v8profile.NodeIndex) int {
 	if stack == noStack {
 		return 0
@@ -60,7 +60,7 @@ func (f *Frames) height(stack v8profile.NodeIndex) int {
 	return int(f.nodes[stack].height)
 }
 
-// outer returns the stack of the given number of outermost frames of a stack.
+// outer returns the given number of outermost frames of a stack, as a stack.
 func (f *Frames) outer(stack v8profile.NodeIndex, height int) v8profile.NodeIndex {
 	for f.height(stack) > height {
 		stack = f.nodes[stack].up
@@ -68,7 +68,7 @@ func (f *Frames) outer(stack v8profile.NodeIndex, height int) v8profile.NodeInde
 	return stack
 }
 
-// nativeURL is the url of functions of V8's own runtime.
+// nativeURL is the url of the functions in V8's own runtime.
 const nativeURL = "native V8Runtime"
 
 // NewFrames prepares the stacks of a profile.
@@ -98,7 +98,7 @@ func NewFrames(p *v8profile.Profile) *Frames {
 	return f
 }
 
-// identities numbers the functions. Functions with equal script, name and line have the same number, whatever their column
+// identities numbers the functions. Functions with the same script, name and line have the same number, whatever their column
 // and url (profile-calls.md 5).
 func identities(p *v8profile.Profile) (numbers []uint32, count int) {
 	type key struct {

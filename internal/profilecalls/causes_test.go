@@ -40,15 +40,15 @@ func causeOf(b *Builder, stack v8profile.NodeIndex, events []Event) cause {
 	return otherCause
 }
 
-// lostTimes are the times of a thread's samples.
+// lostTimes holds the times of a thread's samples.
 type lostTimes struct {
 	all  timeline.Nanos
 	lost [causes]timeline.Nanos
-	// inCollections counts the calls that begin in a garbage collection, without those inside another such call.
+	// inCollections counts the calls that begin in a garbage collection, without calls inside another such call.
 	inCollections int
 }
 
-// lostByCause runs a Builder.
+// lostByCause runs a Builder and sums the lost time by cause.
 func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 	p, f := r.Profile, NewFrames(r.Profile)
 	b := NewBuilder(f, mode, func(*Call) {})
@@ -93,14 +93,15 @@ func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 
 func collects(ev Event) bool { return ev.Class.Collects() }
 
-// lossy are the recordings in which the rules of DevTools lose samples, or make calls in garbage collections. The last one is in
-// testdata here.
+// lossy lists the recordings in which the DevTools rules lose samples, or create calls in garbage collections. The last one is
+// in this package's testdata.
 var lossy = []string{
 	"chrome/chrome-devtools-small", "chrome/chrome-with-selfprof-and-inspector", "chrome/chrome-devtools-medium",
 	"node/node-v24-all-node_trace", "node-v20-sampled",
 }
 
-// TestLostByCause compares what is lost of recorded traces, by both rules, of all threads together, with the table of testdata.
+// TestLostByCause compares the losses in recorded traces, for both sets of rules and all threads together, with the table in
+// testdata.
 func TestLostByCause(t *testing.T) {
 	var table bytes.Buffer
 	for _, name := range lossy {

@@ -8,26 +8,27 @@ import (
 )
 
 // lookahead finds the common part of the stacks of all samples in a period. It uses only samples with a known stack: samples
-// of functions and of an idle thread. V8 does not know the stack of (program), and reports for a garbage collection only the
-// stack before.
+// of functions and of an idle thread. V8 does not know the stack of (program), and for a garbage collection it reports only
+// the stack before it.
 //
-// Stacks are ranked in preorder of the tree of all stacks, so several stacks have the same common part as the lowest and
-// the highest rank. For the samples between the edges of a period, lookahead reads only the ranks of whole blocks.
+// Stacks are ranked in preorder of the tree of all stacks, so the common part of several stacks is the common part of those
+// with the lowest and the highest rank. For the samples between the edges of a period, lookahead reads only the ranks of whole
+// blocks.
 type lookahead struct {
 	frames    *Frames
 	near, far *v8profile.Samples // readers around next, and at the end of a period
 	count     int                // number of samples
-	next      int                // the first sample with a known stack that was not passed; count: there is none
+	next      int                // the first sample with a known stack that has not been passed; count: none
 
 	paths []uint32              // by frame: equal for stacks of equal functions
 	ranks []uint32              // by node: the rank of its stack, or unknown
 	tops  []v8profile.NodeIndex // by rank: the innermost frame of such a stack
 
-	// low and high are segment trees: from len(knownFrom) on they have the lowest and highest rank in each block of samples;
-	// before that, at i, the minimum and maximum of those at 2i and 2i+1. Blocks without known stacks have low unknown and
-	// high 0.
+	// low and high are segment trees: from len(knownFrom) on they hold the lowest and highest rank in each block of samples;
+	// before that, element i is the minimum or maximum of elements 2i and 2i+1. In blocks without known stacks, low is unknown
+	// and high is 0.
 	low, high []uint32
-	knownFrom []uint32 // by block: the first block from it on that has samples with known stacks
+	knownFrom []uint32 // by block: the first block, from this one on, that has samples with known stacks
 }
 
 const (
@@ -175,7 +176,7 @@ func (l *lookahead) first(sample int, ts timeline.Nanos) (int, bool) {
 	return i, i < l.count
 }
 
-// search returns the first sample that was not passed, at or after a time.
+// search returns the first sample at or after a time that has not been passed.
 func (l *lookahead) search(ts timeline.Nanos) int {
 	if l.next == l.count {
 		return l.count

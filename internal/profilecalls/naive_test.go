@@ -41,7 +41,7 @@ func (b *naive) frames(n v8profile.NodeIndex) []v8profile.NodeIndex {
 	return stack
 }
 
-// sampleFrames returns the stack of a sample: for a garbage collection, the one before.
+// sampleFrames returns the stack of a sample: for a garbage collection, the stack before it.
 func (b *naive) sampleFrames(i int) []v8profile.NodeIndex {
 	for i >= 0 && b.s.At(i) == b.p.Collector {
 		i--
@@ -364,7 +364,7 @@ func TestAgainstNaive(t *testing.T) {
 			want := (&naive{p: p, s: p.Samples(), mode: mode}).run(events)
 			var got []Call
 			stats := run(NewFrames(p), mode, events, func(c *Call) {
-				c.Samples = 0 // not in the rules
+				c.Samples = 0 // the rules do not define it
 				got = append(got, *c)
 			})
 			sortByOrder(got)

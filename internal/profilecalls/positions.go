@@ -7,20 +7,20 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Position is the position of samples in a function. Line and column count from 1; 0 is unknown.
+// Position is a position in a function, and its number of samples. Line and column count from 1; 0 is unknown.
 type Position struct {
 	Line, Column int32
 	Samples      int64
 }
 
-// openPositions has the positions of the samples of open calls, in one list for each call. Lists are numbered from 1; 0 is
-// none.
+// openPositions holds the positions of the samples of open calls, in one list for each call. Lists are numbered from 1; 0 means
+// no list.
 type openPositions struct {
 	lists []positionList
 	free  []int32 // lists of calls that have ended
 }
 
-// positionList has the positions of a call: first sorted unique ones, then the latest samples' positions.
+// positionList holds the positions of a call: first sorted unique ones, then the latest samples' positions.
 type positionList struct {
 	positions []Position
 	sorted    int
@@ -34,7 +34,7 @@ func newOpenPositions(p *v8profile.Profile) *openPositions {
 	return &openPositions{}
 }
 
-// minUnsorted is the minimum number of unsorted positions that cause sorting.
+// minUnsorted is the minimum number of unsorted positions that triggers sorting.
 const minUnsorted = 64
 
 // add adds a position to the list of a call, which may be 0, and returns the list.
@@ -92,7 +92,7 @@ func sortPositions(positions []Position) []Position {
 }
 
 // positionLinks links each sample with a position to the previous one of its call. A link is 1 + the index of a sample, or 0 for
-// none.
+// no sample.
 type positionLinks struct {
 	samples  *v8profile.Samples
 	previous []uint32 // by sample

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// placedProfile has samples of f and of g, which f calls, 10 µs apart. The fourth of f has no position. The last one is of h, which
-// has no caller.
+// placedProfile has samples of f and of g, which f calls, 10 µs apart. The fourth sample of f has no position. The last sample is
+// of h, which has no caller.
 const placedProfile = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
 {"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"h"}}],
 "samples":[2,2,3,2,2,2,4],"timeDeltas":[10,10,10,10,10,10,10],"lines":[5,5,9,4,0,5,1],"columns":[1,1,2,7,0,2,1]}`
@@ -27,8 +27,8 @@ func callPlaces(p *v8profile.Profile, c *Call) string {
 	return line
 }
 
-// TestLostPositions checks that positions of samples outside calls of their function are counted: here of the root, of a garbage
-// collection, and, in a trace, of the first sample of g.
+// TestLostPositions checks that positions of samples outside calls of their function are counted: here for the root, for a
+// garbage collection and, in a trace, for the first sample of g.
 func TestLostPositions(t *testing.T) {
 	p := readAny(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
 {"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"(garbage collector)"}}],
@@ -47,7 +47,7 @@ func TestLostPositions(t *testing.T) {
 	}
 }
 
-// TestPositions checks that every sample with a position counts in the call of its innermost function, even if the rules of DevTools
+// TestPositions checks that every sample with a position counts in the call of its innermost function, even if the DevTools rules
 // drop it, unless there is no such call.
 func TestPositions(t *testing.T) {
 	p := readAny(t, placedProfile)

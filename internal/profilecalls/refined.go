@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// beginRefined processes the start of an event by the refined rules (profile-calls.md 7).
+// beginRefined processes the start of an event according to the refined rules (profile-calls.md 7).
 func (b *Builder) beginRefined(ev *Event) {
 	end := ev.End
 	if n := b.events.Len(); n > 0 {
@@ -29,7 +29,7 @@ func (b *Builder) collecting() bool {
 	return class != nil && class.Collects()
 }
 
-// callers makes the open calls match those around an event.
+// callers makes the open calls match the calls around an event.
 func (b *Builder) callers(ev *Event, end timeline.Nanos) {
 	inside := b.ahead.inside(b.next, end)
 	if ev.TraceID != 0 {
@@ -67,8 +67,8 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 	b.keep(outer, ev.TS)
 	callers := inside.top
 	if !ev.Class.Collects() && ev.Class != producers.Engine {
-		// Functions that began and ended inside the event may be on all these stacks too; only those that are still there
-		// afterwards are its callers.
+		// Functions that began and ended inside the event may be on all these stacks too; only functions that are still on the
+		// stack afterwards are its callers.
 		if !b.inInvocation() && len(b.calls) == 0 {
 			return
 		}
@@ -92,7 +92,7 @@ func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
 	return b.ahead.stack(s)
 }
 
-// refinedSample processes a sample by the refined rules.
+// refinedSample processes a sample according to the refined rules.
 func (b *Builder) refinedSample(stack v8profile.NodeIndex, ts timeline.Nanos, collects bool) {
 	if b.collecting() || collects {
 		b.truncate(len(b.calls), ts) // extend the open calls

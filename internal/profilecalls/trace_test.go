@@ -21,7 +21,7 @@ type traceEvent struct {
 	Args     json.RawMessage
 }
 
-// eventArgs are the positions of the trace id in the arguments of an event.
+// eventArgs holds the places of the trace id in the arguments of an event.
 type eventArgs struct {
 	BeginData *struct {
 		SampleTraceID uint64 `json:"sampleTraceId"`
@@ -130,7 +130,7 @@ func traceIDOf(raw json.RawMessage) uint64 {
 	return args.Data.SampleTraceID
 }
 
-// chosen returns the profile from which the calls of a thread are made.
+// chosen returns the profile from which the calls of a thread are built.
 func (tr *trace) chosen(pid, tid int64) *v8profile.Recording {
 	for _, r := range tr.profiles {
 		if r.Process == pid && r.Thread == tid && r.Chosen {

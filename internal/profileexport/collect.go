@@ -22,7 +22,6 @@ type collector struct {
 	sums    map[sumKey]int
 }
 
-// sumKey identifies a sum.
 type sumKey struct {
 	thread   int
 	stack    StackID
@@ -46,13 +45,13 @@ type sample struct {
 	sumKey
 	ts       timeline.Nanos
 	selected bool
-	idle     bool // idle samples are left out
+	idle     bool // idle samples are omitted
 }
 
 // openSlice is a slice that has not ended.
 type openSlice struct {
 	stack StackID // including the slice
-	// timed gets the time: it is the slice or, if the slice has no end, the one around it.
+	// timed is the sum to which the time is added: the slice's own or, if the slice has no end, the enclosing slice's.
 	timed    sumKey
 	selected bool // timed is selected
 	hasTime  bool // timed is set
@@ -129,7 +128,7 @@ func (c *collector) measure(ctx context.Context) error {
 	return err
 }
 
-// item adds an item of the timeline; open are the slices around it.
+// item adds an item of the timeline; open holds the slices around it.
 func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	owner := c.owners[it.Track]
 	if owner == 0 {
@@ -148,7 +147,7 @@ func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]
 	return nil
 }
 
-// setContexts stores the contexts of a slice for the samples inside.
+// setContexts stores the contexts of a slice for the samples inside it.
 func (c *collector) setContexts(it *timeline.Item, open *timeline.OpenSlices[openSlice]) (err error) {
 	o := open.Innermost()
 	o.ordinal = it.Ordinal
@@ -245,8 +244,8 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 	return nil
 }
 
-// profileAt returns the profile of a slice. Calls on a separate track repeat the slices of the thread, so they are a separate profile;
-// lanes are part of the thread's, unless stacks are ordered in time.
+// profileAt returns the track and lane that identify the profile of a slice. Calls on a separate track repeat the slices of the
+// thread, so they have a separate profile; lanes belong to the thread's profile, unless stacks are in time order.
 func (c *collector) profileAt(it *timeline.Item, owner timeline.TrackID) timeline.TrackLane {
 	switch role := c.tl.Role(it.Track); {
 	case c.opts.Ordered:
@@ -322,7 +321,7 @@ func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
 // grow adds to a sum, saturating at the largest number.
 func grow(sum *timeline.Nanos, by timeline.Nanos) { *sum += min(by, math.MaxInt64-max(*sum, 0)) }
 
-// sum returns the sum of a key. If there are too many, it is the thread's sum without a stack.
+// sum returns the sum for a key; if there are too many sums, the thread's sum without a stack.
 func (c *collector) sum(key *sumKey) *Sum {
 	i, ok := c.sums[*key]
 	if ok {
@@ -338,7 +337,7 @@ func (c *collector) sum(key *sumKey) *Sum {
 	return &c.p.Sums[i]
 }
 
-// thread returns the index of the profile of a track and lane.
+// thread returns the index of the profile for a track and lane.
 func (c *collector) thread(at timeline.TrackLane) int {
 	if i, ok := c.threads[at]; ok {
 		return i
@@ -375,7 +374,7 @@ func frameOf(f timeline.Frame) Frame {
 	return Frame{Name: name, File: f.File, Line: max(f.Line, 0), Column: max(f.Column, 0)}
 }
 
-// sliceFrame returns the frame of a slice: calls have the position of their function in arguments.
+// sliceFrame returns the frame for a slice; the arguments of a call contain the position of its function.
 func (c *collector) sliceFrame(it *timeline.Item) Frame {
 	f := Frame{Name: string(it.Name)}
 	for arg := range c.tl.ArgList(it.Args) {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// contextTable finds the contexts of slices, in the order of a walk.
+// contextTable finds the contexts of slices, in walk order.
 type contextTable struct {
 	result *attribution.Result
 	cursor *extsort.Cursor[attribution.EventSet]
@@ -25,13 +25,13 @@ type contextTable struct {
 	bySet  map[attribution.SetID]contextsID
 	byText map[string]contextsID
 	lists  [][]contextLabel // by contextsID
-	framed [][]FrameID      // likewise
+	framed [][]FrameID      // by contextsID: the frames for the list
 }
 
-// contextLabel is a context by type and name.
+// contextLabel describes a context by its type and name.
 type contextLabel struct{ typ, name string }
 
-// UnknownTypeError means that the trace has no contexts of the type in Options.By; it lists the existing types.
+// UnknownTypeError reports that the trace has no contexts of the type in Options.By; it lists the existing types.
 type UnknownTypeError struct{ err error }
 
 func (e *UnknownTypeError) Error() string { return e.err.Error() }
@@ -73,7 +73,7 @@ func (t *contextTable) choose(by string) error {
 	return nil
 }
 
-// find returns the contexts of a slice. Slices must come in the order of their ordinals; a nil table is empty.
+// find returns the contexts of a slice. Calls must be in the order of the ordinals; a nil table is empty.
 func (t *contextTable) find(ordinal uint64) (contextsID, error) {
 	if t == nil {
 		return 0, nil
@@ -126,7 +126,7 @@ func (t *contextTable) intern(list []contextLabel) contextsID {
 	return id
 }
 
-// frames returns the frames of a list of contexts.
+// frames returns the frames for a list of contexts.
 func (t *contextTable) frames(stacks *stackTable, id contextsID) []FrameID {
 	if t.framed[id] != nil {
 		return t.framed[id]

@@ -12,16 +12,16 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Pseudo functions of V8's profiles.
+// Pseudo functions in V8 profiles.
 const (
 	rootFunction = "(root)"
 	idleFunction = timeline.V8Idle
 	gcFunction   = "(garbage collector)"
 )
 
-// WriteCPUProfiles writes a V8 CPU profile for each thread, with times in microseconds: every sample, or for slices every change of the
-// stack. Gaps are idle. The profile must be Ordered, and can be written once. For each thread, create is called with its index, and
-// calls fill with the destination.
+// WriteCPUProfiles writes a V8 CPU profile for each thread, with times in microseconds: every sample or, for slices, every change
+// of the stack. Gaps become idle samples. The profile must be Ordered, and can be written only once. For each thread, create is
+// called with its index, and must call fill with the destination.
 func (p *Profile) WriteCPUProfiles(ctx context.Context, create func(thread int, fill func(io.Writer) error) error) error {
 	return p.eachThread(ctx, func(thread int, next func(*piece) (bool, error)) error {
 		b := newCPUProfile(p)
@@ -40,7 +40,7 @@ func (p *Profile) WriteCPUProfiles(ctx context.Context, create func(thread int, 
 	})
 }
 
-// cpuProfile is a V8 profile under construction. Its samples are in memory, 12 bytes each.
+// cpuProfile is a V8 profile under construction. Its samples are in memory, at 12 bytes each.
 type cpuProfile struct {
 	p      *Profile
 	nodes  []cpuNode
@@ -87,8 +87,8 @@ func (b *cpuProfile) add(x *piece) {
 	b.end = max(b.end, x.start+x.length)
 }
 
-// close ends the last sample. Readers assume that it has the average length of the others (profile-calls.md 3), so if it has not, an
-// idle sample is added after it.
+// close ends the last sample. Readers assume that it has the average length of the others (profile-calls.md 3), so if it does
+// not, close adds an idle sample after it.
 func (b *cpuProfile) close() {
 	n := len(b.times)
 	if n == 0 {
@@ -108,8 +108,8 @@ func (b *cpuProfile) sample(node int32, at timeline.Nanos) {
 	b.times = append(b.times, at)
 }
 
-// node returns the node of a stack. A garbage collection is a child of the root, whatever it interrupts: readers move it to the previous
-// sample's stack, as V8 does.
+// node returns the node for a stack. A garbage collection is a child of the root, whatever it interrupts: readers move it to the
+// previous sample's stack, as V8 does.
 func (b *cpuProfile) node(x *piece) (node int32) {
 	b.path = b.p.appendFrames(b.path[:0], x.contexts, x.stack)
 	if n := len(b.path); n > 0 && b.p.stacks.frames[b.path[n-1]] == (Frame{Name: gcFunction}) {
@@ -137,7 +137,7 @@ func (b *cpuProfile) child(parent int32, frame FrameID) int32 {
 	return id
 }
 
-// callFrame is a function in the file: lines and columns count from 0, -1 is unknown.
+// callFrame describes a function in the file: lines and columns count from 0; -1 means unknown.
 type callFrame struct {
 	FunctionName string `json:"functionName"`
 	ScriptID     string `json:"scriptId"`
@@ -167,7 +167,7 @@ func (b *cpuProfile) write(w io.Writer) error {
 			Children  []int32   `json:"children,omitempty"`
 		}{i + 1, callFrame{frame.Name, "0", frame.File, frame.Line - 1, frame.Column - 1}, hits[i], slices.Clone(n.children)}
 		if frame.Name == anonymous {
-			node.CallFrame.FunctionName = "" // V8 writes no name
+			node.CallFrame.FunctionName = "" // V8 writes an empty name
 		}
 		for j := range node.Children {
 			node.Children[j]++

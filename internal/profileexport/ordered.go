@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// errNotOrdered means that Options.Ordered was not set.
+// errNotOrdered reports that Options.Ordered was not set.
 var errNotOrdered = errors.New("the profile has sums only")
 
 // cancelEvery is the number of pieces between checks of the context.
@@ -36,7 +36,7 @@ func (p *Profile) eachThread(ctx context.Context, fn func(thread int, next func(
 		if err := fn(int(thread), next); err != nil {
 			return err
 		}
-		for more && ahead.thread == thread && err == nil { // skip what fn did not read
+		for more && ahead.thread == thread && err == nil { // skip the pieces that fn did not read
 			more, err = p.pieces.Next(&ahead)
 		}
 	}
@@ -51,7 +51,7 @@ func (t *Thread) Title() string {
 	return t.Process + ", " + t.Name
 }
 
-// busiest returns the index of the thread with most time among Stacked; 0 if there is none.
+// busiest returns the index in Stacked of the thread with the most time; 0 if there are no threads.
 func (p *Profile) busiest() (index int) {
 	threads := p.Stacked()
 	for i, thread := range threads {
@@ -62,7 +62,7 @@ func (p *Profile) busiest() (index int) {
 	return index
 }
 
-// internContextFrames adds the frames of all contexts, so that the table of frames is complete.
+// internContextFrames adds the frames of all contexts, so that the frame table is complete.
 func (p *Profile) internContextFrames() {
 	if !p.by {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Labels of samples in pprof profiles. Labels of contexts are their types in lower case.
+// Labels of samples in pprof profiles. The labels for contexts are their types in lower case.
 const (
 	labelProcess  = "process"
 	labelThread   = "thread"
@@ -18,8 +18,9 @@ const (
 	labelTID      = "tid"
 )
 
-// WritePprof writes the profile in the format of pprof, compressed with gzip: for every stack its count, time and, if known, CPU time,
-// with the thread, the category and the contexts as labels. name is the program's name in pprof. Equal profiles give equal bytes.
+// WritePprof writes the profile in pprof format, compressed with gzip: for every stack its count, time and, if known, CPU time,
+// with the thread, the category and the contexts as labels. name is the program's name in pprof. Equal profiles result in
+// identical bytes.
 func (p *Profile) WritePprof(w io.Writer, name string) error {
 	totals := p.tl.Totals()
 	out := &profile.Profile{
@@ -28,7 +29,7 @@ func (p *Profile) WritePprof(w io.Writer, name string) error {
 		PeriodType:        &profile.ValueType{Type: "time", Unit: "nanoseconds"},
 		Period:            1,
 		DurationNanos:     int64(totals.End - totals.Start),
-		// All functions have names, so pprof need not look them up.
+		// All functions have names, so pprof does not need to look them up.
 		Mapping: []*profile.Mapping{{ID: 1, File: name, HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}},
 	}
 	if p.HasCPU {

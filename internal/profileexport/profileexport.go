@@ -1,11 +1,11 @@
-// Package profileexport makes profiles of a trace for other tools, from the samples of its threads or the self times of its slices.
-// Collect adds them up from a resolved timeline; WritePprof and WriteFolded write the sums, WriteSpeedscope and WriteCPUProfiles the
-// stacks in time order.
+// Package profileexport builds profiles of a trace for other tools, from the samples of its threads or the self times of its
+// slices. Collect sums them over a resolved timeline; WritePprof and WriteFolded write the sums; WriteSpeedscope and
+// WriteCPUProfiles write the stacks in time order.
 //
-// The time of a sample is its weight if that is in nanoseconds, otherwise the time until the next one (v8profile.SampleLength), as in
-// package report. The time of a slice, on the tracks of threads, is the time without slices inside it. Calls on a separate track are a
-// separate profile; so are the lanes of a thread if stacks are ordered in time. Slices that never end have no time of their own: it
-// belongs to the slice around them.
+// The time of a sample is its weight if that is in nanoseconds, otherwise the time until the next sample
+// (v8profile.SampleLength), as in package report. The time of a slice, on the tracks of threads, is the time without slices
+// inside it. Calls on a separate track are a separate profile; so are the lanes of a thread if stacks are ordered in time. Slices
+// that never end have no time of their own: their time belongs to the slice around them.
 //
 // Memory grows with the number of distinct stacks, within limits, and with 8 bytes for each sample without a weight in nanoseconds, to
 // determine the interval. Stacks in time order are sorted on disk.
@@ -24,7 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Basis is the data for a profile.
+// Basis is the kind of data from which a profile is built.
 type Basis uint8
 
 // The kinds of data.
@@ -42,9 +42,9 @@ type Options struct {
 	// Selected is the selected part; nil: the whole trace. A stack is selected by its innermost slice, and exported completely. A
 	// sample has the contexts of the innermost slice around it.
 	Selected *selection.Selection
-	// By is the type of contexts to add as outermost frames: AllContexts or a name known to attribution.TypesNamed; "": none.
+	// By is the type of contexts to add as outermost frames: AllContexts or a name that attribution.TypesNamed accepts; "": none.
 	By string
-	// Contexts adds contexts to stacks without frames for them.
+	// Contexts attaches contexts to stacks without adding frames for them.
 	Contexts bool
 	// Idle includes the samples of idle threads, see Profile.Idle.
 	Idle bool
@@ -58,11 +58,11 @@ const AllContexts = "context"
 // Thread is the origin of stacks: a thread, or a lane of one.
 type Thread struct {
 	Process string // including its number, as in "Renderer [pid 7]"
-	Name    string // likewise; including the number of a lane
+	Name    string // including its number and, for a lane, the lane's number
 	PID     timeline.InputID
 	TID     timeline.InputID
 
-	// Start is the start of the first sample or slice, End the end of the last one. Count and Time are sums.
+	// Start is the start of the first sample or slice, and End is the end of the last one. Count and Time are sums.
 	Start, End timeline.Nanos
 	Count      int64
 	Time       timeline.Nanos
@@ -89,8 +89,8 @@ type Sum struct {
 	Thread   int
 	Category timeline.CategoryID
 
-	// Count is the number of samples, or of slices that begin. Time is the time of samples, or the self time of slices. CPU is the
-	// CPU time of slices without inner ones, as far as it is known.
+	// Count is the number of samples, or of slices that begin. Time is the time of samples, or the self time of slices. CPU is
+	// the CPU time of slices, excluding inner slices, where known.
 	Count int64
 	Time  timeline.Nanos
 	CPU   timeline.Nanos
@@ -120,11 +120,11 @@ type Profile struct {
 	Sums    []Sum
 	HasCPU  bool // the CPU time of some slice is known
 
-	// Folded is the number of slices and samples whose stacks were truncated or merged with others because there are too many.
+	// Folded is the number of slices and samples whose stacks were truncated or merged with others because there were too many.
 	Folded int64
 
-	// Idle is the number of samples omitted because their threads were idle, and IdleTime their time: samples without a stack, or
-	// with V8's (idle) as innermost function.
+	// Idle is the number of samples omitted because their threads were idle, and IdleTime is their time. Idle samples have no
+	// stack, or V8's (idle) as the innermost function.
 	Idle     int64
 	IdleTime timeline.Nanos
 
@@ -172,7 +172,7 @@ func (p *Profile) Stacked() (threads []int) {
 // Stacks returns the number of distinct stacks.
 func (p *Profile) Stacks() int { return len(p.Sums) }
 
-// appendFrames appends the frames of a stack, outermost first, with contexts above it.
+// appendFrames appends the frames of a stack, outermost first, preceded by the frames of contexts.
 func (p *Profile) appendFrames(dst []FrameID, contexts contextsID, stack StackID) []FrameID {
 	if p.by {
 		dst = append(dst, p.contexts.frames(p.stacks, contexts)...)
@@ -180,7 +180,7 @@ func (p *Profile) appendFrames(dst []FrameID, contexts contextsID, stack StackID
 	return p.stacks.appendList(dst, stack)
 }
 
-// Collect makes the profile of a nested timeline. Errors come from temporary files, the requested contexts or ctx.
+// Collect builds the profile of a nested timeline. Errors come from temporary files, the requested contexts or ctx.
 func Collect(ctx context.Context, tl *timeline.Timeline, opts Options) (*Profile, error) {
 	p := &Profile{Of: opts.Of, tl: tl, stacks: newStackTable(), by: opts.By != ""}
 	if opts.Ordered {

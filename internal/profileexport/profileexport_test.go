@@ -26,7 +26,7 @@ import (
 
 const recordings = "../../testdata/traces"
 
-// open reads a recording of the repository, or a given trace.
+// open reads a trace.
 func open(t *testing.T, src io.Reader) *trace.Trace {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), src, convert.Options{})
@@ -56,7 +56,7 @@ func collect(t *testing.T, tl *timeline.Timeline, opts profileexport.Options) *p
 	return p
 }
 
-// All forms of a recording have the same total time, and as many samples as the report on samples.
+// All forms of a recording have the same total time, and as many samples as the samples report.
 func TestFormsAgree(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-paired-tiny.json.gz", "firefox/processed/ff-processed-tiny.json.gz",
@@ -187,7 +187,7 @@ func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	}
 }
 
-// The report on samples has the same times of V8's threads, and the same idle times.
+// The samples report has the same times for V8's threads, and the same idle times.
 func TestSameAsReport(t *testing.T) {
 	tl := timeline.Of(openFile(t, "chrome/chrome-devtools-small.json.gz"))
 	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})
@@ -304,7 +304,7 @@ func TestSelfTimes(t *testing.T) {
 	}
 }
 
-// A recording and its converted trace give the same profiles.
+// A recording and its converted trace result in the same profiles.
 func TestConvertedTheSame(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json.gz", "firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-all-node_trace.json.gz",
@@ -332,7 +332,7 @@ func TestConvertedTheSame(t *testing.T) {
 	}
 }
 
-// The self times of slices equal the report on slices.
+// The self times of slices equal the times in the slices report.
 func TestSameSelfTimes(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "pytorch/pytorch-small.json.gz", "node/node-v24-all-node_trace.json.gz"} {
 		tl := timeline.Of(openFile(t, name))

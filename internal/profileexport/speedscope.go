@@ -23,8 +23,8 @@ type speedscopeFrame struct {
 	Column int64  `json:"col,omitempty"`
 }
 
-// WriteSpeedscope writes a file for speedscope, with a profile for each thread: its stacks in time order, with empty ones for gaps. Times
-// are nanoseconds from the start of the trace. The profile must be Ordered, and can be written once.
+// WriteSpeedscope writes a file for speedscope, with a profile for each thread: its stacks in time order, with empty stacks for
+// gaps. Times are nanoseconds from the start of the trace. The profile must be Ordered, and can be written only once.
 func (p *Profile) WriteSpeedscope(ctx context.Context, w io.Writer, name string) error {
 	p.internContextFrames()
 	s := &speedscopeWriter{p: p, w: bufio.NewWriterSize(w, 1<<16)}
@@ -55,7 +55,7 @@ type speedscopeWriter struct {
 	path    []FrameID
 }
 
-// profile writes the profile of a thread. Its weights follow its stacks, so they are collected in memory.
+// profile writes the profile of a thread. In the file, weights follow the stacks, so they are collected in memory.
 func (s *speedscopeWriter) profile(thread int, next func(*piece) (bool, error)) error {
 	t := &s.p.Threads[thread]
 	start := t.Start - s.p.tl.Totals().Start

@@ -9,7 +9,7 @@ import (
 // FrameID identifies a frame; 0 means no frame.
 type FrameID uint32
 
-// Limits for memory. The largest recordings have about 100,000 distinct stacks.
+// Memory limits. The largest recordings have about 100,000 distinct stacks.
 const (
 	maxFrames    = 1 << 20
 	maxFrameText = 64 << 20 // bytes

@@ -404,8 +404,8 @@ func (r *Document) Member() (key []byte, first byte, err error) {
 	return key, first, nil
 }
 
-// Members reads an object of any size at the scanner's position. It calls member with each key, which is valid until the object ends, and
-// the first byte of the value, which member must read.
+// Members reads an object of any size at the scanner's position. It calls member with each key, which is valid until the object
+// ends, and the first byte of the value, which member must read.
 func (r *Document) Members(member func(key []byte, first byte) error) error {
 	for l := r.Open(); ; {
 		if _, more, err := r.Next(&l); !more {
@@ -421,7 +421,8 @@ func (r *Document) Members(member func(key []byte, first byte) error) error {
 	}
 }
 
-// Elements reads a list of any size at the scanner's position. It calls element with the first byte of each value, which element must read.
+// Elements reads a list of any size at the scanner's position. It calls element with the first byte of each value, which element
+// must read.
 func (r *Document) Elements(element func(first byte) error) error {
 	for l := r.Open(); ; {
 		first, more, err := r.Next(&l)

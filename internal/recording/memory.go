@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// Allocated returns the bytes and objects that fn allocates. It runs on one processor and without garbage collection, so that neither the
-// scheduler nor a collection, which clears pools, affects the numbers.
+// Allocated returns the number of bytes and objects that fn allocates. fn runs on one processor and without garbage collection,
+// so that neither the scheduler nor a collection, which clears pools, affects the numbers.
 func Allocated(fn func()) (bytes, objects int64) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	runtime.GC()
@@ -19,7 +19,7 @@ func Allocated(fn func()) (bytes, objects int64) {
 	return int64(after.TotalAlloc - before.TotalAlloc), int64(after.Mallocs - before.Mallocs)
 }
 
-// Live returns the live bytes of the heap, after a garbage collection.
+// Live returns the number of live heap bytes after a garbage collection.
 func Live() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -27,13 +27,13 @@ func Live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A MemoryWatch is the input and output of something whose memory is measured. After every Every bytes of either it measures live memory.
-// The reader or writer waits meanwhile, so that the results do not depend on the speed of the machine.
+// A MemoryWatch is the input and output of an operation whose memory use is measured. It measures live memory after every Every
+// bytes of either. The reader or writer waits meanwhile, so that the results do not depend on the machine's speed.
 type MemoryWatch struct {
 	Input io.Reader
 	Every int   // 512 KiB by default
 	Size  int64 // bytes read
-	Peak  int64 // most live bytes
+	Peak  int64 // maximum number of live bytes
 
 	passed int // bytes since the last measurement
 }

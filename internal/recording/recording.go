@@ -1,8 +1,8 @@
 // Package recording finds recorded traces for tests and benchmarks, and selects how many tests run. The recordings are in the module's
 // testdata folder; larger ones are in an optional folder named shared next to the checkout.
 //
-// By default tests are quick and use only testdata, so that they do the same on every machine. With WEFT_TESTS=all in the environment,
-// all tests run, and use shared if it exists. CONTRIBUTING.md lists the differences.
+// By default tests are quick and use only testdata, so that they behave the same on every machine. With WEFT_TESTS=all in the
+// environment, all tests run, and use shared if it exists. CONTRIBUTING.md lists the differences.
 package recording
 
 import (
@@ -67,8 +67,8 @@ func Path(tb testing.TB, name string) string {
 	return path
 }
 
-// Large is Path for the first existing one of some files. Benchmarks, and tests if all tests run, also look in shared. A test whose files
-// are missing is skipped, or fails if shared exists, because then the name is wrong.
+// Large is Path for the first of several files that exists. Benchmarks, and tests if all tests run, also look in shared. A test
+// whose files are missing is skipped, or fails if shared exists, because then the name is wrong.
 func Large(tb testing.TB, names ...string) string {
 	tb.Helper()
 	roots := Roots(tb)
@@ -95,13 +95,13 @@ func Roots(tb testing.TB) []string {
 	return roots
 }
 
-// A File is a recording in one of the folders of Roots.
+// A File is a recording in one of the folders that Roots returns.
 type File struct {
 	Name string // relative to traces, with slashes and without ".gz": "chrome/chrome-devtools-tiny.json"
 	Path string
 }
 
-// Size limits, as stored, for the recordings of In: for quick tests, and if all tests run.
+// Limits on the stored size of the recordings that In returns: in quick tests, and if all tests run.
 const (
 	maxQuick = 215_000
 	maxWhole = 1_100_000
@@ -117,8 +117,8 @@ func In(tb testing.TB, folders ...string) []File {
 	return within(tb, maxQuick, folders)
 }
 
-// Every is In including large recordings if all tests run. It is for the few tests that compare a whole format with an independent count;
-// for all others a large recording adds nothing.
+// Every is In, but with large recordings if all tests run. It is for the few tests that compare a whole format with an
+// independent count; for all other tests a large recording adds nothing.
 func Every(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -162,7 +162,8 @@ func within(tb testing.TB, largest int64, folders []string) []File {
 	return files
 }
 
-// isRecording reports whether a file in a folder of traces is a recording rather than a script, source or expected result, by its name.
+// isRecording reports, based on its name, whether a file in a folder of traces is a recording rather than a script, source or
+// expected result.
 func isRecording(name string) bool {
 	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	switch filepath.Ext(plain) {
@@ -172,7 +173,7 @@ func isRecording(name string) bool {
 	return false
 }
 
-// Damaged reports whether a recording is damaged, by its name.
+// Damaged reports whether a recording is damaged, according to its name.
 func (f File) Damaged() bool {
 	return strings.HasPrefix(f.Name, "damaged/") || strings.Contains(f.Name, "cut60pct") || strings.Contains(f.Name, "truncated")
 }
@@ -243,7 +244,8 @@ func Name(path string) string {
 	return strings.TrimSuffix(name, ".json")
 }
 
-// locateTestdata looks for the folder with recordings, because packages and the modules below tools have testdata folders too.
+// locateTestdata finds the testdata folder that contains recordings, because packages and the modules below tools have testdata
+// folders too.
 func locateTestdata() (dir string, ok bool) {
 	parent, ok := findUp(filepath.Join("testdata", "traces"))
 	if !ok {

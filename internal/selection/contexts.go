@@ -109,7 +109,7 @@ func traceOf(path string, arg *timeline.Arg) (id string) {
 	return id
 }
 
-// wantedSets returns the sets that have a requested context.
+// wantedSets returns the sets that contain a requested context.
 func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset[attribution.SetID], err error) {
 	for _, p := range f.contexts {
 		types, known, ok := attribution.TypesNamed(r, p.typ)

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a name, or a glob in which * matches any text and ? one character. If a name with exactly this spelling exists,
-// the pattern is that name.
+// pattern is a name, or a glob in which * matches any text and ? matches one character. If a name with exactly this spelling
+// exists, the pattern is that name.
 type pattern string
 
 func (p pattern) isGlob() bool { return strings.ContainsAny(string(p), "*?") }
 
-// matches reports whether a text matches the pattern. The time is at most the product of both lengths.
+// matches reports whether a text matches the pattern. The time is at most proportional to the product of both lengths.
 func (p pattern) matches(text string) bool {
 	if !p.isGlob() {
 		return string(p) == text
@@ -42,8 +42,8 @@ func (p pattern) matches(text string) bool {
 	return strings.Trim(rest[at:], "*") == ""
 }
 
-// matchAny returns a function that matches names with any of the patterns: a pattern is a name if that exists, otherwise a
-// glob. missing is the first pattern without a match.
+// matchAny returns a function that reports whether a name matches any of the patterns: a pattern is a name if that name
+// exists, otherwise a glob. missing is the first pattern without a match.
 func matchAny(patterns []pattern, names func(yield func(string) bool)) (matches func(string) bool, missing pattern) {
 	exact, globs := map[string]bool{}, []pattern{}
 	for _, p := range patterns {

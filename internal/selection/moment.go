@@ -1,6 +1,6 @@
 package selection
 
-// This file parses and formats points in time of a trace. There are two forms, which all commands print and accept:
+// This file parses and formats points in time in a trace. There are two forms, which all commands print and accept:
 //
 //   - 1.5s, 300ms: counted from the start of the trace;
 //   - @1.5s, @1759276800123.456ms: on the clock of the trace.
@@ -30,14 +30,14 @@ type Moment struct {
 // String returns the moment as it was written.
 func (m Moment) String() string { return m.text }
 
-// units are the units of time, as powers of ten of a nanosecond. A name comes before names that are its suffix.
+// units lists the units of time as powers of ten of a nanosecond. A name comes before any name that is its suffix.
 var units = []struct {
 	name   string
 	digits int
 }{{"ns", 0}, {"us", 3}, {"µs", 3}, {"μs", 3}, {"ms", 6}, {"s", 9}}
 
-// ParseMoment parses a moment. Errors are for users and start with the text. "0" needs no unit, and commas may separate thousands, as
-// in tables.
+// ParseMoment parses a moment. Errors are for users and start with the text. "0" needs no unit, and commas may separate
+// thousands, as in tables.
 func ParseMoment(text string) (Moment, error) {
 	number, onClock := strings.CutPrefix(text, "@")
 	digits, unit := 0, false
@@ -99,8 +99,8 @@ func SpanOf(tl *timeline.Timeline) Span {
 // Length returns the length of the span.
 func (s Span) Length() timeline.Nanos { return s.End - s.Start }
 
-// In returns a moment as a time of the trace. For a moment outside the trace, it returns an ErrOutside, which has the span of the
-// trace and suggests the other form if that is inside.
+// In returns a moment as a time of the trace. For a moment outside the trace, it returns an ErrOutside, which states the span of
+// the trace and suggests the other form if that would be inside.
 func (m Moment) In(s Span) (timeline.Nanos, error) {
 	at, inside := m.within(s)
 	if inside {
@@ -146,10 +146,29 @@ func AppendMoment(b []byte, t timeline.Nanos) []byte {
 	return append(bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte(".")), "ms"...)
 }
 
-// Window is a part of a trace, from one moment to another, exclusive. The zero Window is the whole trace.
+// Column formats a length of time exactly, in milliseconds with three or six decimals, so that most columns are aligned.
+func Column(t timeline.Nanos) string { return strings.TrimSuffix(Millis(t), "000") + "ms" }
+
+// Millis formats a length of time in milliseconds with six decimals and without a unit, for columns whose title contains the
+// unit.
+func Millis(t timeline.Nanos) string { return string(appendMillis(nil, t)) }
+
+func appendMillis(b []byte, t timeline.Nanos) []byte {
+	n := uint64(t)
+	if t < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = append(strconv.AppendUint(b, n/1e6, 10), '.')
+	for digit := uint64(1e5); digit > 0; digit /= 10 {
+		b = append(b, '0'+byte(n/digit%10))
+	}
+	return b
+}
+
+// Window is a part of a trace, from one moment up to, but not including, another. The zero Window is the whole trace.
 type Window struct{ from, to *Moment }
 
-// ParseWindow parses the ends of a window; an empty text is the start or end of the trace. Errors name --from or --to.
+// ParseWindow parses the ends of a window; an empty text means the start or end of the trace. Errors name --from or --to.
 func ParseWindow(from, to string) (w Window, err error) {
 	if w.from, err = parseEnd("--from", from); err != nil {
 		return w, err
@@ -188,8 +207,8 @@ func parseEnd(flag, text string) (*Moment, error) {
 // Whole reports whether the window is the whole trace.
 func (w Window) Whole() bool { return w.from == nil && w.to == nil }
 
-// In returns the window as times of the trace; to is exclusive. Missing ends, and an end at the end of the trace, are
-// the lowest and highest possible time, so that events at the end of the trace are inside.
+// In returns the window as times of the trace; to is exclusive. Missing ends, and an end at the end of the trace, become the
+// lowest and highest possible times, so that events at the end of the trace are inside.
 func (w Window) In(s Span) (from, to timeline.Nanos, err error) {
 	from, to = math.MinInt64, math.MaxInt64
 	if w.from != nil {

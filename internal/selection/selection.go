@@ -1,14 +1,14 @@
 // Package selection selects events of a trace by process, thread, name, category, context and time. Commands, reports and
 // exports use it, so that the same flags have the same meaning everywhere.
 //
-// A Query is the text of the flags. Parse validates it without the trace and returns a Filter; Filter.Bind resolves that in a
-// trace to a Selection, which tests tracks and events. A nil *Selection selects the whole trace.
+// A Query is the text of the flags. Parse validates it without the trace and returns a Filter; Filter.Bind resolves the Filter
+// in a trace to a Selection, which tests tracks and events. A nil *Selection selects the whole trace.
 //
 // Events are selected by:
 //
-//   - track: it must belong to a selected thread, or without --thread to a selected process. Events without a
-//     thread, such as counters of a process, belong to no selected thread;
-//   - name: of the slice or instant, of the counter, or of a function on the stack of a sample;
+//   - track: it must belong to a selected thread, or, without --thread, to a selected process. Events without a
+//     thread, such as process counters, belong to no selected thread;
+//   - name: of the slice or instant, of the counter, or of a function on a sample's stack;
 //   - category: the whole list as written, or one element;
 //   - time: a slice if it overlaps the window, other events if they are inside;
 //   - contexts, as attribution finds them. Only slices and instants have contexts.
@@ -45,7 +45,7 @@ type Filter struct {
 	window                                Window
 }
 
-// maxPattern bounds the length of patterns in bytes, and so the time for matching.
+// maxPattern bounds the length of patterns in bytes, and thereby the time for matching.
 const maxPattern = 4096
 
 // Parse validates a query. Its errors name the flags.
@@ -93,7 +93,7 @@ func (f *Filter) All() bool {
 	return len(f.processes)+len(f.threads)+len(f.names)+len(f.categories)+len(f.contexts) == 0 && f.window.Whole()
 }
 
-// Selection is a Filter in a trace. Its methods may be called on nil, which selects everything; they are not safe for
+// Selection is a Filter resolved in a trace. Its methods may be called on nil, which selects everything; they are not safe for
 // concurrent use.
 type Selection struct {
 	tl       *timeline.Timeline
@@ -104,13 +104,13 @@ type Selection struct {
 	categories *texts   // nil: all
 	ordinals   ordinals // of slices and instants with selected contexts; nil: all
 
-	functions []memo             // by FrameID: the name of the function is selected
-	counters  []memo             // by TrackID: the name of the counter is selected
+	functions []memo             // by FrameID: whether the function's name is selected
+	counters  []memo             // by TrackID: whether the counter's name is selected
 	stack     []timeline.FrameID // buffer
 }
 
-// Bind resolves a filter in a trace. A process, thread, name, category or context that the trace does not have, and a time
-// outside it, are errors that suggest alternatives. The result is nil if the filter selects everything.
+// Bind resolves a filter in a trace. A process, thread, name, category or context that the trace does not contain, or a time
+// outside it, is an error that suggests alternatives. The result is nil if the filter selects everything.
 func (f *Filter) Bind(ctx context.Context, tl *timeline.Timeline) (*Selection, error) {
 	if f == nil || f.All() {
 		return nil, nil
@@ -146,8 +146,7 @@ func (s *Selection) Track(id timeline.TrackID) bool {
 	return s == nil || s.tracks == nil || int(id) < len(s.tracks) && s.tracks[id]
 }
 
-// Window returns the selected time; to is exclusive. Limits that are not set are the lowest and highest possible
-// time.
+// Window returns the selected time; to is exclusive. Limits that are not set are the lowest and highest possible times.
 func (s *Selection) Window() (from, to timeline.Nanos) {
 	if s == nil {
 		return math.MinInt64, math.MaxInt64
@@ -197,7 +196,7 @@ func (s *Selection) Named(name string) bool {
 	return s != nil && s.names != nil && s.names.matches(name)
 }
 
-// SelectsUnnamed reports whether events without name, category and context are selected, if their track and time are.
+// SelectsUnnamed reports whether events without a name, category and context are selected if their track and time are.
 func (s *Selection) SelectsUnnamed() bool {
 	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil
 }
@@ -220,12 +219,12 @@ func (s *Selection) Head(o *timeline.Head) bool {
 		(s.categories == nil || s.categories.has(uint32(o.CategoryID), s.tl.Category(o.CategoryID)))
 }
 
-// Walk is Walk of the timeline for selected items. The end of a slice is selected with its start.
+// Walk is Timeline.Walk for selected items only. The end of a slice is selected with its start.
 func (s *Selection) Walk(ctx context.Context, tl *timeline.Timeline, fn func(*timeline.Item) error) error {
 	return tl.Walk(ctx, s.Filtered(tl, fn))
 }
 
-// Filtered returns a callback for Walk of the timeline that calls fn for selected items.
+// Filtered returns a callback for Timeline.Walk that calls fn for selected items.
 func (s *Selection) Filtered(tl *timeline.Timeline, fn func(*timeline.Item) error) func(*timeline.Item) error {
 	if s == nil {
 		return fn
@@ -314,7 +313,7 @@ func (t *texts) has(id uint32, text []byte) bool {
 	return t.memos[id].get(func() bool { return t.matches(string(text)) })
 }
 
-// maxLookup bounds the number of interned names up to which an unknown name is an error: larger tables may be full and lack
+// maxLookup is the number of interned names up to which an unknown name is an error: larger tables may be full and lack
 // names.
 const maxLookup = 1 << 18
 
@@ -331,7 +330,7 @@ func (f *Filter) findNames(tl *timeline.Timeline) (*texts, error) {
 	return &texts{matches, make([]memo, tl.NameCount()+1)}, nil
 }
 
-// eventNames yields the names of events, counters and functions, some repeatedly.
+// eventNames yields the names of events, counters and functions, some more than once.
 func eventNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for id := range timeline.NameID(tl.NameCount()) {
@@ -375,7 +374,7 @@ func (f *Filter) findCategories(tl *timeline.Timeline) (*texts, error) {
 	}, nil
 }
 
-// categoryNames yields the categories of events, some repeatedly.
+// categoryNames yields the categories of events, some more than once.
 func categoryNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for id := range timeline.CategoryID(tl.CategoryCount()) {

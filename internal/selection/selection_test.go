@@ -42,7 +42,7 @@ func open(t *testing.T, text string) *timeline.Timeline {
 	return timeline.Of(tr)
 }
 
-// selected returns the events that a query selects, without ends.
+// selected returns the events that a query selects, without end events.
 func selected(t *testing.T, tl *timeline.Timeline, q selection.Query) ([]string, error) {
 	t.Helper()
 	f, err := selection.Parse(q)
@@ -159,7 +159,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// In a trace without events no name is an error.
+// In a trace without events, unknown names are not errors.
 func TestEmpty(t *testing.T) {
 	tl := open(t, "[]")
 	found, err := selected(t, tl, selection.Query{Threads: []string{"x"}, From: "5s"})

@@ -89,8 +89,8 @@ func FindThreads(tl *timeline.Timeline, text string) ([]timeline.TrackID, error)
 	return found, nil
 }
 
-// threadsOf returns the threads that match a text: an id of the input, a name, a glob, or PROCESS/THREAD with one of these
-// for each.
+// threadsOf returns the threads that match a text: an id in the input, a name, a glob, or PROCESS/THREAD, where each part is
+// one of these.
 func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
 	if found := find(tl, all, pattern(text)); len(found) > 0 {
 		return found
@@ -120,7 +120,7 @@ func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []tim
 	return nil
 }
 
-// tracksOf returns the tracks of a kind in the given processes; nil: in any.
+// tracksOf returns the tracks of a kind in the given processes; nil: in any process.
 func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[timeline.TrackID]bool) (found []timeline.TrackID) {
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		if tl.TrackKind(id) == kind && (processes == nil || processes[processOf(tl, id)]) {
@@ -130,7 +130,7 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 	return found
 }
 
-// find returns the tracks with a pattern as id or name, otherwise those whose name it matches as a glob.
+// find returns the tracks whose id or name is the pattern; otherwise the tracks whose names match it as a glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
 		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Unlabelled(), tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
@@ -164,8 +164,8 @@ func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(st
 // maxListed is the number of names that a message lists.
 const maxListed = 6
 
-// UnknownError is the error of Bind for a text that matches nothing in a trace, although it may in another one. It ends with
-// suggestions.
+// UnknownError is the error of Bind for a text that matches nothing in a trace, although it may match in another. Its
+// message ends with suggestions.
 type UnknownError struct{ message string }
 
 func (e *UnknownError) Error() string { return e.message }
@@ -198,7 +198,7 @@ func distinct(names func(yield func(string) bool)) (list []string) {
 	return list
 }
 
-// Names returns the values of a flag in a trace: its processes, threads or categories, or names for any other flag.
+// Names returns the possible values of a flag for a trace: its processes, threads or categories, or names for any other flag.
 func Names(tl *timeline.Timeline, flag string) []string {
 	switch flag {
 	case "process":
@@ -215,7 +215,7 @@ func unknownf(format string, args ...any) error { return &UnknownError{fmt.Sprin
 
 // containing returns the first name that contains a text, ignoring case; "" if there is none.
 func containing(text string, names []string) string {
-	const minLength = 3 // shorter texts are in too many names
+	const minLength = 3 // shorter texts occur in too many names
 	if len(text) < minLength {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// About describes a timeline without its items, one fact per line: processes, threads, counters and their details, frames with a file,
-// pages, attributes, clocks, and the description of samples.
+// About describes a timeline without its items, one fact per line: processes, threads, counters and their details, frames with a
+// file, pages, attributes, clocks, and the description of samples.
 func About(t *timeline.Timeline) string {
 	var out strings.Builder
 	paths := Paths(t)

@@ -14,8 +14,8 @@ import (
 //
 //	TS begin TRACK NAME dur=D|open cat=C tts=T args={…} stack=S id=ID@SCOPE flow=F end=F
 //
-// and ends, instants, counters and samples likewise. The fields after NAME are optional. TRACK~LANE is an additional lane of a track, and
-// TRACK#2 the second track with this path. A NAME that is not one word is quoted.
+// and ends, instants, counters and samples in the same form. The fields after NAME are optional. TRACK~LANE is an additional lane
+// of a track, and TRACK#2 the second track with this path. A NAME that is not one word is quoted.
 func Dump(ctx context.Context, t *timeline.Timeline) (string, error) {
 	var out strings.Builder
 	paths := Paths(t)

@@ -1,28 +1,28 @@
-// Package testkit has what the tests of several packages share: a text form of timelines, packets and bundles of them (packets.go), and a
-// check of sort keys (keys.go).
+// Package testkit has what the tests of several packages share: a text form of timelines, packets and bundles of them (packets.go),
+// and a check of sort keys (keys.go).
 //
-// In the text form, Add reads events, and Dump writes the items of Timeline.Walk. It is not a format of traces.
+// In the text form, Add reads events, and Dump writes the items of Timeline.Walk. It is not a trace format.
 //
-// An input has one event per line; the index of an event is the number of events before it. Empty lines and lines that start with # are
-// ignored.
+// An input has one event per line; the index of an event is the number of events before it. Empty lines and lines that start with
+// # are ignored.
 //
 //	X TRACK NAME TS DUR      a slice          C TRACK VALUE TS      a counter
 //	B TRACK NAME TS          its start        S TRACK WEIGHT TS     a sample
-//	E TRACK NAME TS          its end          s|t|f TRACK ID TS     a flow event of Chrome (FlowV1)
+//	E TRACK NAME TS          its end          s|t|f TRACK ID TS     a Chrome flow event (FlowV1)
 //	I TRACK NAME TS          an instant       M TRACK NAME TS       names a process or thread
 //	D TRACK NAME TS          a dropped event: only the flows that it would carry are added
 //
 // NAME "-" means no name. Times are integers. Options follow in any order:
 //
 //	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner  task=yes
-//	name=N bp=e              of s, t and f
-//	stream=yes               of M: the thread is a stream of a GPU
-//	out=ID in=ID step=ID     the event carries a flow of Chrome (FlowV2)
-//	flow=ID end=ID           the event carries a flow of Perfetto (FlowNative); several with commas
+//	name=N bp=e              for s, t and f
+//	stream=yes               for M: the thread is a GPU stream
+//	out=ID in=ID step=ID     the event carries a Chrome flow (FlowV2)
+//	flow=ID end=ID           the event carries a Perfetto flow (FlowNative); several IDs are separated by commas
 //
-// A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an asynchronous id:
-// PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if it is private to the thread, where KIND is id, local, global or legacy. An ID that
-// starts with "#" is a number, any other a text. A PID or TID that is not a number is a text.
+// A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an
+// asynchronous id: PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if it is private to the thread, where KIND is id, local, global
+// or legacy. An ID that starts with "#" is a number; any other ID is a text. A PID or TID that is not a number is a text.
 package testkit
 
 import (
@@ -56,7 +56,7 @@ type parser struct {
 	event uint32
 }
 
-// kinds are the kinds of events by letter.
+// kinds maps letters to kinds of events.
 var kinds = map[string]timeline.Kind{
 	"X": timeline.Slice, "B": timeline.Begin, "E": timeline.End, "I": timeline.Instant,
 	"C": timeline.Counter, "S": timeline.Sample,
@@ -192,7 +192,7 @@ func (p *parser) stack(list string) timeline.CallstackID {
 	return p.b.Callstack(frames)
 }
 
-// carriedFlows are the options for flows carried by an event.
+// carriedFlows lists the options for flows that an event carries.
 var carriedFlows = []struct {
 	option string
 	space  timeline.FlowSpace
@@ -224,7 +224,7 @@ func (p *parser) carried(ev *timeline.Event, binding timeline.FlowBinding, optio
 	return nil
 }
 
-// flow adds an s, t or f.
+// flow adds an s, t or f event.
 func (p *parser) flow(ph, id string, track timeline.TrackID, ts timeline.Nanos, options map[string]string) error {
 	f := timeline.FlowEvent{
 		Space: timeline.FlowV1, Binding: timeline.BindEnclosing, Track: track, Event: p.event, Offset: p.offset(), TS: ts,
@@ -253,7 +253,7 @@ func setFlowID(f *timeline.FlowEvent, id string) {
 	}
 }
 
-// asyncKinds are the names of the kinds of asynchronous ids.
+// asyncKinds maps names to kinds of asynchronous ids.
 var asyncKinds = map[string]timeline.AsyncIDKind{
 	"id": timeline.AsyncPlain, "local": timeline.AsyncLocal, "global": timeline.AsyncGlobal, "legacy": timeline.AsyncLegacy,
 }

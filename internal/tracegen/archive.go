@@ -17,7 +17,7 @@ type Archive struct {
 // entriesOfPage is the number of requests of a generated page.
 const entriesOfPage = 50
 
-// WriteArchive writes an HTTP archive in the form of Chrome: pages that load a document, a script, and the requests of the script.
+// WriteArchive writes an HTTP archive as Chrome does: pages that load a document, a script, and what the script requests.
 func WriteArchive(w io.Writer, a Archive) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	rnd := newRand(a.Seed)

@@ -41,8 +41,9 @@ type sampledProfile struct {
 	deltas  []int // microseconds
 }
 
-// newSampledProfile makes a profile. Its stacks are a random walk through a tree of calls, so that consecutive ones mostly share their
-// greater part, as in real profiles; some samples are program, idle or garbage collection, and some time deltas are negative.
+// newSampledProfile generates a profile. Its stacks are a random walk through a call tree, so that consecutive stacks usually
+// share most of their frames, as in real profiles; some samples are program, idle or garbage collection, and some time deltas are
+// negative.
 func newSampledProfile(c CPUProfile) sampledProfile {
 	rnd := newRand(c.Seed)
 	p := sampledProfile{nodes: []profileNode{{depth: -1}, {}, {}, {}}, samples: make([]int, c.Samples), deltas: make([]int, c.Samples)}
@@ -76,7 +77,7 @@ func newSampledProfile(c CPUProfile) sampledProfile {
 // profileStart is the start of a generated profile, in microseconds.
 const profileStart = 1_000_000
 
-// WriteCPUProfile writes a .cpuprofile in the form of Node.js.
+// WriteCPUProfile writes a .cpuprofile in the form that Node.js uses.
 func WriteCPUProfile(w io.Writer, c CPUProfile) error {
 	p := newSampledProfile(c)
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -90,11 +91,11 @@ func WriteCPUProfile(w io.Writer, c CPUProfile) error {
 	return out.Flush()
 }
 
-// samplesPerChunk is the number of samples in an event of a generated trace. Chrome writes a few hundred.
+// samplesPerChunk is the number of samples in each ProfileChunk of a generated trace. Chrome writes a few hundred.
 const samplesPerChunk = 200
 
-// WriteSampledTrace writes the profile of WriteCPUProfile as a Chrome trace: a Profile event and ProfileChunks, and on the sampled thread
-// a FunctionCall with a Layout inside for every 50 samples.
+// WriteSampledTrace writes the profile of WriteCPUProfile as a Chrome trace: a Profile event and ProfileChunks and, for every 50
+// samples, a FunctionCall on the sampled thread with a Layout inside.
 func WriteSampledTrace(w io.Writer, c CPUProfile) error {
 	p := newSampledProfile(c)
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -147,7 +148,7 @@ func profileChild(rnd *rand.Rand, nodes []profileNode, at int) (int, []profileNo
 	return child, append(nodes, profileNode{parent: at, depth: n.depth + 1})
 }
 
-// writeProfileNodes writes the elements of the list of nodes.
+// writeProfileNodes writes the elements of the node list.
 func writeProfileNodes(out *bufio.Writer, nodes []profileNode) {
 	meta := [profileFirst]string{"(root)", "(program)", "(idle)", "(garbage collector)"}
 	for i, n := range nodes {

@@ -13,10 +13,10 @@ type PyTorch struct {
 	Bytes int64 // size of the trace, which ends at the first training layer that exceeds it
 }
 
-// WritePyTorch writes a trace in the form of PyTorch's profiler: epoch microseconds with three decimals, operators nested on several
-// threads, Python frames, kernel launches, kernels that overlap on one stream (a number on the first GPU, a text on the second), flows
-// from launches to kernels, with several ends for a graph launch, memory instants with 64-bit addresses, counters, names, sort indexes
-// and the other top-level members. Its memory does not grow with the size.
+// WritePyTorch writes a trace in the form of PyTorch's profiler: epoch microseconds with three decimals, operators nested on
+// several threads, Python frames, kernel launches, kernels that overlap on one stream (a number on the first GPU, a text on the
+// second), flows from launches to kernels, with several ends for a graph launch, memory instants with 64-bit addresses, counters,
+// names, sort indexes and the other top-level members. Its memory use does not grow with the size.
 func WritePyTorch(w io.Writer, p PyTorch) error {
 	t := torch{
 		w: w, r: newRand(p.Seed), limit: p.Bytes,
@@ -85,7 +85,7 @@ func stream(gpu int64) place {
 	return place{gpu, fmt.Sprintf(`"stream %d"`, streamTid)}
 }
 
-// event writes an event. more is JSON text of further members, starting with a comma.
+// event writes an event. more is the JSON text of further members, starting with a comma.
 func (t *torch) event(ph, cat, name string, at place, ts int64, more string) {
 	if t.comma {
 		t.buf = append(t.buf, ',')
@@ -158,7 +158,7 @@ func (t *torch) footer() {
 	t.buf = append(t.buf, "\n  ],\n  \"traceName\": \"example.pt.trace.json\"\n}\n"...)
 }
 
-// step writes one training step: a forward pass on the main thread, a backward pass on the autograd thread.
+// step writes one training step: a forward pass on the main thread, and a backward pass on the autograd thread.
 func (t *torch) step(n int64) {
 	from := t.now
 	t.now += t.between(1000, 9000)
@@ -185,7 +185,7 @@ func (t *torch) step(n int64) {
 // between returns a random number of nanoseconds.
 func (t *torch) between(from, to int64) int64 { return from + t.r.Int64N(to-from) }
 
-// externalArgs returns common arguments of operators, with the next external id.
+// externalArgs returns the common arguments of operators, with the next external id.
 func (t *torch) externalArgs() string {
 	t.external++
 	return fmt.Sprintf(`"External id": %d,"Record function id": 0, "Ev Idx": %d`, t.external, t.external-1)
@@ -244,7 +244,7 @@ func (t *torch) graph() {
 	t.now += t.between(200, 2000)
 }
 
-// launch writes a call of the CUDA runtime and the kernels that it launches.
+// launch writes a CUDA runtime call and the kernels that it launches.
 func (t *torch) launch(call string, tid int64, kernels int) {
 	from := t.now
 	t.now += t.between(3000, 12_000)
@@ -256,7 +256,7 @@ func (t *torch) launch(call string, tid int64, kernels int) {
 	for range kernels {
 		start := max(t.now, t.busy[gpu])
 		if t.r.IntN(3) == 0 {
-			// Kernels of one stream may overlap in the profiler's clock; such slices do not nest.
+			// Kernels of one stream may overlap on the profiler's clock; such slices do not nest.
 			start -= min(start-t.now, t.between(1, 3000))
 		}
 		dur := t.between(1500, 60_000)

@@ -12,7 +12,7 @@ import (
 // Unfinished is the Dur of a slice that never ends.
 const Unfinished = -1
 
-// Slice is a slice or instant of a random trace, as expected from a conversion.
+// Slice is a slice or instant of a random trace, as a conversion should produce it.
 type Slice struct {
 	TID     int    // 0 for an asynchronous slice
 	TS, Dur int64  // ns; Dur is 0 for an instant, Unfinished for a slice without end
@@ -54,9 +54,9 @@ func Nested(seed uint64, n int) Trace {
 	return Trace{JSON: join(g.events), Slices: g.slices}
 }
 
-// OpenBegins returns a random trace of about n slices that nest properly on their threads, with Begin events without an End anywhere, as in
-// Chrome's recordings when they start or stop. Some Begin and complete events are tasks. Slices has only the complete ones. Events are in
-// random order.
+// OpenBegins returns a random trace of about n slices that nest properly on their threads, with Begin events without an End
+// anywhere, as in Chrome's recordings when they start or stop. Some Begin and complete events are tasks. Slices contains only the
+// complete slices. Events are in random order.
 func OpenBegins(seed uint64, n int) Trace {
 	g := nester{r: newRand(seed), open: true}
 	for tid := 1; tid <= randomThreads; tid++ {
@@ -72,10 +72,10 @@ func OpenBegins(seed uint64, n int) Trace {
 	return Trace{JSON: join(g.events), Slices: g.slices}
 }
 
-// taskNames are names of tasks in Chrome's recordings.
+// taskNames lists task names in Chrome's recordings.
 var taskNames = []string{"RunTask", "ThreadController active"}
 
-// maxOpen limits the slices of a random trace that never end: Perfetto nests 512.
+// maxOpen limits the number of slices in a random trace that never end: Perfetto nests at most 512.
 const maxOpen = 20
 
 // openBegin adds a few begins without an end, perhaps none.
@@ -153,8 +153,8 @@ func (g *nester) children(from, to int64, depth int) {
 	}
 }
 
-// point adds something of length 0 and returns a later time: at the start of a longer slice it could be inside or before it, which would
-// make the tree ambiguous.
+// point adds a slice or instant of length 0 and returns a later time: at the start of a longer slice, it could be inside or
+// before that slice, which would make the tree ambiguous.
 func (g *nester) point(at int64, depth int) int64 {
 	g.budget--
 	name := "n" + strconv.Itoa(len(g.slices))
@@ -194,7 +194,7 @@ func Misnested(seed uint64, n int) Trace {
 	return t
 }
 
-// misnestedEvents encodes a slice in a random form, as one or two events, and adjusts the slice to it.
+// misnestedEvents encodes a slice in a random form, as one or two events, and adjusts the slice to that form.
 func misnestedEvents(r *rand.Rand, s *Slice) (first, second string) {
 	const form = `{"ph":"%s","name":"%s","cat":"c","pid":%d,"tid":%d,"ts":%s%s}`
 	write := func(ph string, ts int64, more string) string {

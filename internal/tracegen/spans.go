@@ -14,7 +14,7 @@ import (
 type Spans struct {
 	Seed     uint64
 	Requests int  // number of requests, which have several spans in four services
-	Protobuf bool // messages with a length of four bytes before each; otherwise JSON lines. Both are forms of the Collector's file exporter
+	Protobuf bool // messages, each preceded by its length in four bytes; otherwise JSON lines. The Collector's file exporter writes both
 }
 
 // requestsOfMessage is the number of requests in a message. Exporters write spans when they end, so children come before parents.
@@ -34,11 +34,11 @@ type genSpan struct {
 	numbers    [][2]string // decimal
 }
 
-// services are the services of the generated shop: users call the first one, which calls the others.
+// services lists the services of the generated shop: users call the first one, which calls the others.
 var services = [...]string{"shop", "prices", "stock", "users"}
 
-// WriteSpans writes the spans of a shop with four services in the form of OpenTelemetry's exporters: each request calls the first service,
-// which calls the others.
+// WriteSpans writes the spans of a shop with four services in the form that OpenTelemetry exporters use: each request calls the
+// first service, which calls the others.
 func WriteSpans(w io.Writer, s Spans) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	rnd := newRand(s.Seed)

@@ -1,5 +1,5 @@
-// Package tracegen generates traces for tests and benchmarks: large ones in the form of PyTorch's profiler and others, and small random ones
-// with known results. The same parameters always give the same bytes.
+// Package tracegen generates traces for tests and benchmarks: large ones in the format of PyTorch's profiler and others, and
+// small random ones with known results. The same parameters always result in the same bytes.
 package tracegen
 
 import (

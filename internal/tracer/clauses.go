@@ -8,9 +8,9 @@ import (
 // programClause begins a clause for a static probe of the program that is the script's first parameter.
 const programClause = "usdt:$1:"
 
-// WithoutMissingProbes removes the clauses for static probes that a program does not have, given its probes (provider:name): bpftrace
-// rejects a script if one of its probes is missing. It also returns the probes of the remaining and of the removed clauses.
-// Clauses for several probes or patterns remain.
+// WithoutMissingProbes removes the clauses for static probes that a program does not have, given its probes (provider:name):
+// bpftrace rejects a script if one of its probes is missing. It also returns the probes of the remaining and of the removed
+// clauses. Clauses for several probes or for patterns are kept.
 func (s *Script) WithoutMissingProbes(program []string) (script *Script, has, lacks []string) {
 	var rest strings.Builder
 	text := s.Text
@@ -35,7 +35,8 @@ func (s *Script) WithoutMissingProbes(program []string) (script *Script, has, la
 	return &Script{Name: s.Name, Tracer: s.Tracer, Text: rest.String()}, has, lacks
 }
 
-// clauseStart returns the index of the next clause for a probe of the program, which is at the start of a line; -1 if there is none.
+// clauseStart returns the index of the next clause for a probe of the program, which is at the start of a line; -1 if there is
+// none.
 func clauseStart(text string) int {
 	if strings.HasPrefix(text, programClause) {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// NotInstalledError means that a tracer's program was not found.
+// NotInstalledError reports that a tracer's program was not found.
 type NotInstalledError struct {
 	Tracer Tracer
 	Other  string // the path of another program with the same name
@@ -23,7 +23,7 @@ func (e *NotInstalledError) Error() string {
 	return string(e.Tracer) + " is not installed or not in PATH"
 }
 
-// Hint explains how to install a tracer.
+// Hint explains how to install the tracer.
 func (e *NotInstalledError) Hint() string {
 	if e.Tracer == DTrace {
 		return ": install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"

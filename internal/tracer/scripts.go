@@ -1,7 +1,8 @@
 package tracer
 
-// This file and clauses.go read the scripts that weft ships. A script records probes as lines that weft reads (docs/formats/probes.md). Its
-// purpose, usage and tested tracer are in the comment at its head; its parameters follow from the features that it uses.
+// This file and clauses.go read the tracer scripts that weft ships. A script records probes as lines that weft reads
+// (docs/formats/probes.md). Its text tells everything: its purpose, usage and tested tracer are in the comment at its head, its
+// parameters follow from the features that it uses.
 
 import (
 	"embed"
@@ -41,7 +42,7 @@ func (t Tracer) Extension() string {
 	return ".bt"
 }
 
-// Default returns the name of the script that records all probes of provider trace_mozilla that the tracer supports.
+// Default returns the name of the script that records all trace_mozilla probes that the tracer supports.
 func (t Tracer) Default() string {
 	if t == DTrace {
 		return "layout"
@@ -49,7 +50,7 @@ func (t Tracer) Default() string {
 	return "mozilla"
 }
 
-// A Script is a program of a tracer.
+// A Script is a program that a tracer runs.
 type Script struct {
 	Name   string // without extension
 	Tracer Tracer
@@ -59,10 +60,11 @@ type Script struct {
 // File returns the name of the script's file.
 func (s *Script) File() string { return s.Name + s.Tracer.Extension() }
 
-// About returns the purpose of the script from its head; "" if it has no such line.
+// About returns the purpose of the script according to its head; "" if there is no such line.
 func (s *Script) About() string { return s.head(s.File() + ": ") }
 
-// TestedWith returns the sentence of the head about the tracer with which the script was tested, or the reason why it was not.
+// TestedWith returns the sentence in the head that names the tracer with which the script was tested, or explains why it was
+// not.
 func (s *Script) TestedWith() string {
 	if line := s.head("Run with "); line != "" {
 		return "Run with " + line
@@ -73,10 +75,10 @@ func (s *Script) TestedWith() string {
 	return ""
 }
 
-// Usage returns the command of the head that runs the script without weft.
+// Usage returns the command in the head that runs the script without weft.
 func (s *Script) Usage() string { return s.head("Usage: ") }
 
-// head returns the rest of the first line with a prefix in the comment at the head of the script.
+// head returns the rest of the first line that starts with a prefix in the comment at the head of the script.
 func (s *Script) head(prefix string) string {
 	comment, _, _ := strings.Cut(s.Text, "*/")
 	for line := range strings.Lines(comment) {
@@ -94,7 +96,7 @@ func (s *Script) Records() bool { return strings.Contains(s.Text, "#probelines 1
 // JSON reports whether the script prints tuples, which bpftrace prints completely only as JSON.
 func (s *Script) JSON() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "print((") }
 
-// NeedsProgram reports whether the script's first parameter is the path of the program that has the probes.
+// NeedsProgram reports whether the script's first parameter is the path of the program that contains the probes.
 func (s *Script) NeedsProgram() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "$1") }
 
 // NeedsCommand reports whether the script works only with a command that the tracer starts, not with a running process.
@@ -106,7 +108,7 @@ type Probe struct {
 	Arguments string // as declared: name:type, separated by blanks
 }
 
-// Probes returns the probes that the script declares, in its order.
+// Probes returns the probes that the script declares, in order of declaration.
 func (s *Script) Probes() (probes []Probe) {
 	for _, part := range strings.Split(s.Text, "#probe ")[1:] {
 		end := strings.IndexAny(part, "\\\"\n") // the \n of the printf, or its end
@@ -145,11 +147,11 @@ func Scripts() ([]Script, error) {
 	return scripts, nil
 }
 
-// ErrUnknown is the wrapped error of FindScript for an unknown name.
+// ErrUnknown is wrapped in errors from FindScript for an unknown name.
 var ErrUnknown = errors.New("unknown script")
 
 // FindScript returns the shipped script with a name, with or without the extension. If the tracer is empty, only one tracer may have a
-// script of that name.
+// script with that name.
 func FindScript(tracer Tracer, name string) (*Script, error) {
 	scripts, err := Scripts()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package tracer has the scripts for bpftrace and DTrace that weft ships. It runs them, or a script of the user, and returns the probe
-// lines that they print.
+// Package tracer has the scripts for bpftrace and DTrace that weft ships. It runs them, or a script of the user, and returns the
+// probe lines that they print.
 //
-// The tracer writes its records to a separate pipe (its option -o), so that the traced program keeps its standard output. Its standard
-// error is passed on line by line, except reports of lost events by some versions: these are inserted into the records, so that readers
-// of probe lines count them.
+// The tracer writes its records to a separate pipe (its option -o), so that the traced program keeps its standard output. Its
+// standard error is passed on line by line, except reports of lost events, which some versions print there: these are inserted
+// into the records, so that readers of probe lines count them.
 package tracer
 
 import (
@@ -35,7 +35,7 @@ type Options struct {
 
 	// Stdin is the standard input of the traced command; nil: empty.
 	Stdin *os.File
-	// Stdout receives the standard output of the traced command, Stderr the messages of the command and the tracer.
+	// Stdout receives the standard output of the traced command, and Stderr the messages of the command and the tracer.
 	Stdout, Stderr io.Writer
 
 	// Grace is the time for the tracer to end after an interrupt, before it is killed.
@@ -90,8 +90,8 @@ type Recording struct {
 	killed      bool
 }
 
-// drainTime is how long to wait for output after the tracer has exited. Its own output is already there; only a process that it left
-// running can keep the pipes open.
+// drainTime is how long to wait for output after the tracer has exited. Its own output is already there; only a process that it
+// left running can keep the pipes open.
 const drainTime = 300 * time.Millisecond
 
 // Start runs the tracer.
@@ -126,7 +126,8 @@ func Start(opts *Options) (*Recording, error) {
 // Read returns whole lines.
 func (r *Recording) Read(p []byte) (int, error) { return r.lines.Read(p) }
 
-// Interrupt ends the recording like Ctrl-C: the tracer's remaining output is still returned. After the grace period it is killed.
+// Interrupt ends the recording like Ctrl-C: the tracer's remaining output is still returned. After the grace period, the tracer
+// is killed.
 func (r *Recording) Interrupt() {
 	r.interrupt.Do(func() {
 		close(r.interrupted)
@@ -147,10 +148,10 @@ type End struct {
 	Killed      bool     // the tracer did not end in time, or Kill was called
 	CopyErr     error    // error reading the records
 	Size        int64    // size of all lines, in bytes
-	StderrLines []string // the last lines on standard error, of the tracer and the command that it ran
+	StderrLines []string // the last lines on standard error, from the tracer and the command that it ran
 }
 
-// Wait waits for the end of the tracer, and interrupts it if not all its lines were read.
+// Wait waits until the tracer ends, and interrupts it if not all of its lines have been read.
 func (r *Recording) Wait() *End {
 	r.lines.Close()
 	select {
@@ -195,7 +196,7 @@ func (r *Recording) wait(messages *lineWriter) {
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay):
 	case isClosed(r.interrupted) && errors.As(err, &exit) && !exit.Exited():
-		// The signal ended it: it was not ready yet, or was killed.
+		// The signal ended the tracer, because it was not ready yet or was killed.
 	default:
 		r.err = err
 	}
@@ -275,7 +276,7 @@ func (r *Recording) report(lines []byte) error {
 type lineWriter struct {
 	write func(lines []byte) error
 	mu    sync.Mutex
-	rest  []byte // the start of a line
+	rest  []byte // an incomplete line
 }
 
 // maxLine limits the length of a buffered incomplete line; longer ones are passed on in pieces.

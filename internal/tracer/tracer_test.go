@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A fake is a shell script instead of a tracer. It writes its records to descriptor 3.
+// start runs a fake tracer, which is a shell script that writes its records to descriptor 3.
 func start(t *testing.T, fake string, opts *Options) (*Recording, *bytes.Buffer) {
 	t.Helper()
 	opts.Program = filepath.Join(t.TempDir(), "tracer")
@@ -174,7 +174,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A process left running by the tracer does not keep the recording open, although it has the tracer's pipes.
+// A process left running by the tracer does not keep the recording open, although it holds the tracer's pipes.
 func TestProcessLeftBehind(t *testing.T) {
 	r, _ := start(t, `echo a >&3; sleep 60 & echo $! >&3; exit 0`, &Options{})
 	line, number, _ := strings.Cut(readAll(t, r), "\n")
@@ -202,7 +202,7 @@ func TestReaderThatGivesUp(t *testing.T) {
 	}
 }
 
-// A line without an end is passed on in pieces rather than kept.
+// A line without an end is passed on in pieces rather than buffered.
 func TestLongLine(t *testing.T) {
 	r, _ := start(t, `head -c 10000000 /dev/zero >&3`, &Options{})
 	n, err := io.Copy(io.Discard, r)

@@ -16,8 +16,8 @@ const maxNotes = 64 << 20
 // ErrNoProgram is wrapped in errors for files without ELF machine code, such as scripts.
 var ErrNoProgram = errors.New("not an ELF program")
 
-// StaticProbes returns the static probes of a program or library as provider:name, sorted and without duplicates. Names are as in the
-// program: layout__start.
+// StaticProbes returns the static probes of a program or library as provider:name, sorted and without duplicates. Names are as in
+// the program: layout__start.
 func StaticProbes(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	var format *elf.FormatError
@@ -48,8 +48,8 @@ func StaticProbes(path string) ([]string, error) {
 	return slices.Compact(probes), nil
 }
 
-// probesOfNotes reads the notes made by <sys/sdt.h>: three addresses and three texts that end with a NUL: provider, name and arguments. It
-// stops at an invalid note.
+// probesOfNotes reads the notes made by <sys/sdt.h>, which consist of three addresses and three NUL-terminated texts: provider,
+// name and arguments. It stops at an invalid note.
 func probesOfNotes(notes []byte, order binary.ByteOrder, address int) (probes []string) {
 	const header, sdt = 12, 3 // the type of these notes
 	align := func(n uint32) int64 { return (int64(n) + 3) &^ 3 }

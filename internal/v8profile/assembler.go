@@ -16,32 +16,32 @@ import (
 
 // Event is a trace event that carries a profile or a piece of one.
 type Event struct {
-	// Process and Thread identify where the event was recorded, as numbers of the caller's choice.
+	// Process and Thread identify the process and thread that recorded the event, by numbers of the caller's choice.
 	Process, Thread int64
 	ID              string // as written; may be empty
 	TS              timeline.Nanos
-	Offset          timeline.Nanos // of TS from the sampler's clock, which the times in Args use
-	Args            []byte         // the JSON text of args; not kept
+	Offset          timeline.Nanos // from the sampler's clock, which the times in Args use, to the clock of TS
+	Args            []byte         // the JSON text of args; not retained
 	At              problem.Position
 }
 
-// Recording is one profile of a trace.
+// Recording is one of the profiles in a trace.
 type Recording struct {
 	Process, Thread int64  // of the sampled thread
 	ID              string // as in the events
 	Source          string // Internal, Inspector or SelfProfiling; empty if unknown
 	At              problem.Position
 
-	// Orphan reports that the profile's head is missing. The profile is assigned to the main thread of its process.
+	// Orphan is set if the profile's head is missing. Such a profile is assigned to the main thread of its process.
 	Orphan bool
-	// Chosen reports that the calls of the thread come from this profile. All profiles of a thread sample the same time
+	// Chosen is set if the calls of the thread come from this profile. All profiles of a thread sample the same time
 	// and must never be added up.
 	Chosen bool
 
 	Profile *Profile
 }
 
-// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). Each chunk continues the one before, so
+// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). Each chunk continues the previous one, so
 // chunks must be added in order; other events may come in any order.
 type Assembler struct {
 	log   *problem.Log
@@ -51,7 +51,7 @@ type Assembler struct {
 	scan  jsonscan.Scanner
 	doc   *readers.Document // reads from scan
 	room  collections.MemoryLimit
-	full  error // set when the memory is exhausted
+	full  error // set once the memory limit is exceeded
 
 	read, built spool // samples of the drafts and of the finished profiles
 	failed      error // first error of the temporary files
@@ -75,18 +75,18 @@ type partialProfile struct {
 	whole             bool // read from a CpuProfile event; the profile has its own start
 }
 
-// ThreadName is the prefix of the names of threads for further profiles of a sampled thread. The profile's id follows.
+// ThreadName is the prefix, before the profile's id, of the names of threads for further profiles of a sampled thread.
 const ThreadName = "V8 profile "
 
 // AssemblerOptions limit the memory of an Assembler and choose profiles.
 type AssemblerOptions struct {
-	// Memory limits the bytes of all profiles together, without their samples; 0: no limit.
+	// Memory limits the total size of all profiles in bytes, without their samples; 0: no limit.
 	Memory int64
 	// SampleMemory limits the bytes of samples in memory; 0: no limit. The rest goes to temporary files in TempDir ("":
-	// the system's).
+	// the system's directory).
 	SampleMemory int64
 	TempDir      string
-	// Preferred recognizes profiles that take precedence over all others of their threads, even without a head; may be
+	// Preferred recognizes profiles that take precedence over all other profiles of their threads, even without a head; may be
 	// nil.
 	Preferred func(process int64, id string) bool
 }
@@ -103,14 +103,14 @@ func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 	return a
 }
 
-// Close removes the temporary files. The profiles that Finish returned become invalid. Closing twice is safe.
+// Close removes the temporary files. The profiles that Finish returned become invalid. Close may be called twice.
 func (a *Assembler) Close() error { return errors.Join(a.read.close(), a.built.close()) }
 
-// Held returns the approximate memory of the profiles in bytes.
+// Held returns the approximate memory use of the profiles in bytes.
 func (a *Assembler) Held() int64 { return a.room.Used() + a.read.inMemory }
 
-// Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; they then lack everything that
-// followed. Other errors come from temporary files.
+// Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; in that case they lack everything
+// after that point. Other errors come from temporary files.
 func (a *Assembler) Err() error {
 	if a.failed != nil {
 		return a.failed
@@ -131,10 +131,10 @@ func (e *AssemblyError) Hint() string {
 	return "; allow more with --memory, or skip the profiles with --js-calls off and --samples none"
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the underlying error.
 func (e *AssemblyError) Unwrap() error { return e.Err }
 
-// wholeID is the id of a CpuProfile event that has none.
+// wholeID is the id used for a CpuProfile event without one.
 const wholeID = "0x1"
 
 // Names of the events that carry profiles (profile-calls.md 2). Events of a whole profile may have other phases than P.
@@ -147,7 +147,7 @@ const (
 // IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
 func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
 
-// Add adds an event with a name for which IsEventName holds. It reports whether the profile contains everything in the
+// Add adds an event with a name for which IsEventName holds. It reports whether the profile retains everything in the
 // event; heads contain more.
 func (a *Assembler) Add(name string, ev *Event) (complete bool) {
 	switch name {
@@ -161,7 +161,7 @@ func (a *Assembler) Add(name string, ev *Event) (complete bool) {
 	return name != HeadName
 }
 
-// Head adds an event Profile: it starts the sampling of its own thread. The last of several heads with one id counts.
+// Head adds a Profile event, which starts the sampling of its own thread. Of several heads with the same id, the last counts.
 func (a *Assembler) Head(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
@@ -169,7 +169,7 @@ func (a *Assembler) Head(ev *Event) {
 	a.readArgs(ev, p)
 }
 
-// Chunk adds an event ProfileChunk: a piece of the profile with its id, from any thread.
+// Chunk adds a ProfileChunk event: a piece of the profile with its id, from any thread.
 func (a *Assembler) Chunk(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	first := !p.hasChunk && !p.hasHead
@@ -183,7 +183,7 @@ func (a *Assembler) Chunk(ev *Event) {
 	}
 }
 
-// Whole adds an event CpuProfile, written by old versions of Chrome: a complete profile of its own thread.
+// Whole adds a CpuProfile event, written by old versions of Chrome: a complete profile of its own thread.
 func (a *Assembler) Whole(ev *Event) {
 	p := a.profile(ev, cmp.Or(ev.ID, wholeID))
 	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
@@ -196,10 +196,10 @@ func (p *partialProfile) setOffset(offset timeline.Nanos) {
 	p.offset = min(max(offset, -maxTime), maxTime)
 }
 
-// bytesOfDraft is the memory of an empty draft.
+// bytesOfDraft is the memory use of an empty draft in bytes.
 const bytesOfDraft = 1 << 10
 
-// profile returns the profile of an event.
+// profile returns the profile of an event, which it creates if necessary.
 func (a *Assembler) profile(ev *Event, id string) *partialProfile {
 	key := profileKey{ev.Process, id}
 	p := a.byKey[key]
@@ -214,7 +214,7 @@ func (a *Assembler) profile(ev *Event, id string) *partialProfile {
 	return p
 }
 
-// readArgs reads the arguments of an event. On an error, it keeps what was read before.
+// readArgs reads the arguments of an event. After an error, everything read before it is kept.
 func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
 	if len(ev.Args) == 0 || a.full != nil || a.failed != nil {
 		return
@@ -282,8 +282,8 @@ func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool
 	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil }), nil
 }
 
-// sourceRank orders sources by preference: DevTools and its panel record Internal profiles, clients of the protocol
-// Inspector profiles.
+// sourceRank orders sources by preference: DevTools and its panel record Internal profiles; clients of the protocol
+// record Inspector profiles.
 func sourceRank(source string) int {
 	switch source {
 	case "Internal":
@@ -294,7 +294,7 @@ func sourceRank(source string) int {
 	return 2
 }
 
-// choose marks the profile of each thread that the calls come from: the preferred one, otherwise the first of the best
+// choose marks, for each thread, the profile that the calls come from: the preferred one, otherwise the first of the best
 // source, even without nodes. An orphan that is not preferred is chosen only if it is the only orphan of its process
 // and its thread has no profile with a head.
 func (a *Assembler) choose(all []*Recording) {

@@ -14,7 +14,7 @@ import (
 
 func nanos(v int64) timeline.Nanos { return timeline.Nanos(v) }
 
-// piece is an event of a test of the assembler.
+// piece is an event in a test of the Assembler.
 type piece struct {
 	kind     string // head, chunk or whole
 	pid, tid int64
@@ -25,7 +25,7 @@ type piece struct {
 
 const rootAndF = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
 
-// preferredID is the id of profiles that take precedence over others of their threads.
+// preferredID is the id of profiles that take precedence over other profiles of their threads.
 const preferredID = "0x77"
 
 // collect passes pieces to an Assembler and describes the result: a line for each profile, and one for the problems.

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build makes a Profile from the draft, starting at start, with its samples in a spool, or nil if there are no nodes.
+// build builds a Profile from the draft, starting at start, with its samples in a spool; nil if there are no nodes.
 // Errors come from temporary files.
 func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	if len(d.nodes) == 0 {
@@ -42,7 +42,7 @@ func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	return p, nil
 }
 
-// inRange reports whether adding times to a start cannot overflow.
+// inRange reports whether times can be added to a start without overflow.
 func inRange(start timeline.Nanos) bool { return -maxTime <= start && start <= maxTime }
 
 // dropTimes drops the samples whose times count from an out-of-range start.
@@ -61,7 +61,7 @@ func nodeOf(d *draft, at []NodeIndex, s slot) NodeIndex {
 	return NoNode
 }
 
-// tree numbers the nodes in the order of NodeIndex. It returns the index of each node of the draft, NoNode for nodes
+// tree numbers the nodes in the order of NodeIndex. It returns the index of each node of the draft; NoNode for nodes
 // outside the tree.
 func (d *draft) tree(p *Profile) []NodeIndex {
 	from, children := d.childLists()
@@ -138,7 +138,7 @@ func (d *draft) root() int32 {
 	return 0
 }
 
-// counts reports whether no later node with the same id replaced a node.
+// counts reports whether a node is valid, because no later node with the same id has replaced it.
 func (d *draft) counts(i int32) bool {
 	s := d.nodes[i].slot
 	return s == noSlot || d.defined[s] == i

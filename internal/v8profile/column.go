@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// column is an append-only list of variable-length numbers in a spool, read from its start.
+// column is an append-only list of variable-length numbers in a spool, which is read from the start.
 type column struct {
 	n       int      // numbers
 	extents []extent // of the spool
@@ -13,14 +13,14 @@ type column struct {
 	before  int64    // the last number of a list of differences
 }
 
-// bytes returns the memory of the column without the spool.
+// bytes returns the memory that the column uses outside the spool.
 func (c *column) bytes() int64 { return int64(cap(c.extents))*16 + int64(cap(c.last)) }
 
 // add appends a number.
 func (c *column) add(s *spool, v uint64) error {
 	c.last = binary.AppendUvarint(c.last, v)
 	c.n++
-	if len(c.last) <= maxExtent-2*binary.MaxVarintLen64 { // space for a number, or for two that belong together
+	if len(c.last) <= maxExtent-2*binary.MaxVarintLen64 { // there is still space for two numbers that belong together
 		return nil
 	}
 	p, err := s.add(c.last)
@@ -28,14 +28,14 @@ func (c *column) add(s *spool, v uint64) error {
 	return err
 }
 
-// addDifference appends a number that is close to the one before.
+// addDifference appends a number that is close to the previous one.
 func (c *column) addDifference(s *spool, v int64) error {
 	d := v - c.before
 	c.before = v
 	return c.add(s, uint64(d)<<1^uint64(d>>63))
 }
 
-// columnReader reads a column that does not grow meanwhile.
+// columnReader reads a column, which must not grow in the meantime.
 type columnReader struct {
 	c      *column
 	s      *spool
@@ -82,16 +82,16 @@ func (r *columnReader) load() bool {
 	return r.err == nil && len(r.unread) > 0
 }
 
-// positions lists the lines or columns of samples. It stores only known ones, each as two numbers: the samples since
-// the one before, and the position.
+// positions lists the lines or columns of samples. It stores only known ones, each as two numbers: the number of samples since
+// the previous one, and the position.
 type positions struct {
 	list    column
-	length  int // samples up to the last known position or the end of the last piece
+	length  int // number of samples up to the last known position or the end of the last piece
 	after   int // the sample after the last position in list
 	waiting []position
 }
 
-// position is a line or column, possibly of a sample that was not read yet.
+// position is a line or column, possibly of a sample that has not been read yet.
 type position struct {
 	sample int
 	value  int32
@@ -100,7 +100,7 @@ type position struct {
 // known reports whether any position is known.
 func (ps *positions) known() bool { return ps.length > 0 }
 
-// add adds the position of a sample, in the order of samples. samples is the number of samples so far.
+// add adds the position of a sample; calls must be in sample order. samples is the number of samples so far.
 func (ps *positions) add(s *spool, sample, samples int, value int32) error {
 	if value == 0 || sample >= maxSamples {
 		return nil
@@ -136,13 +136,13 @@ func (ps *positions) end(s *spool, samples int) error {
 	return nil
 }
 
-// bytes returns the memory of the positions without the spool.
+// bytes returns the memory that the positions use outside the spool.
 func (ps *positions) bytes() int64 { return ps.list.bytes() + int64(cap(ps.waiting))*16 }
 
 // positionReader reads positions sample by sample.
 type positionReader struct {
 	list   columnReader
-	unread int // positions
+	unread int // number of positions
 	sample int // of value; -1: no more
 	value  int32
 }

@@ -11,8 +11,8 @@ import (
 
 var errTooManyNodes = fmt.Errorf("a profile of more than %d nodes", maxNodes)
 
-// decoder reads the JSON of profiles into a draft. Every scalar is a unit of reading, so that a document of any size
-// needs only a small window.
+// decoder reads the JSON of profiles into a draft. It reads scalar by scalar, so that a document of any size needs only
+// a small window.
 type decoder struct {
 	*readers.Document
 	d *draft
@@ -28,7 +28,7 @@ type decoder struct {
 // roomEvery is the number of list elements between memory checks.
 const roomEvery = 1 << 12
 
-// account charges the growth of the draft to the memory.
+// account charges the growth of the draft to the memory limit.
 func (r *decoder) account() error {
 	if r.d.err != nil {
 		return r.d.err
@@ -39,7 +39,7 @@ func (r *decoder) account() error {
 	return err
 }
 
-// object calls member, which must read the value, for each key of an object. It skips and counts any other value.
+// object calls member, which must read the value, for each key of an object. Other values are skipped and counted.
 func (r *decoder) object(member func(key []byte) error) error {
 	if ok, err := r.opens('{'); !ok {
 		return err
@@ -47,7 +47,7 @@ func (r *decoder) object(member func(key []byte) error) error {
 	return r.Members(func(key []byte, _ byte) error { return member(key) })
 }
 
-// array calls element, which must read it, for each element of an array. It skips and counts any other value.
+// array calls element, which must read the element, for each element of an array. Other values are skipped and counted.
 func (r *decoder) array(element func() error) error {
 	if ok, err := r.opens('['); !ok {
 		return err
@@ -76,7 +76,7 @@ func (r *decoder) opens(bracket byte) (ok bool, err error) {
 	return false, err
 }
 
-// text reads a text or number as text. Ids of scripts are numbers in traces and texts in files.
+// text reads a text or number as text. Script ids are numbers in traces and texts in files.
 func (r *decoder) text(dst *textIndex) error {
 	kind, text, err := r.Scalar()
 	switch {
@@ -132,7 +132,7 @@ func (r *decoder) micros() (ts timeline.Nanos, ok bool, err error) {
 	return ts, ok, nil
 }
 
-// inUnit converts the text of a number to nanoseconds; a unit has 10^scale of them.
+// inUnit converts the text of a number to nanoseconds; the unit is 10^scale ns.
 func inUnit(text []byte, scale int) (timeline.Nanos, bool) {
 	v, ok := jsonscan.Decimal(text, scale)
 	ts := timeline.Nanos(v)

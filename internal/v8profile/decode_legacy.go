@@ -11,7 +11,7 @@ type legacyNode struct {
 	inChildren bool
 }
 
-// legacyTree reads the member head of a legacy document: the root, whose children are complete nodes. Its depth is
+// legacyTree reads the head member of a legacy document: the root, whose children are complete nodes. Its depth is
 // limited only by the text, so open nodes are on an explicit stack. The id of a node may follow its children, so a node
 // gets its index when it opens.
 func (r *decoder) legacyTree() error {

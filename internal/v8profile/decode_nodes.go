@@ -19,7 +19,7 @@ func newNodeReader() nodeReader {
 	return nodeReader{node: draftNode{slot: noSlot, parent: noSlot, parentAt: -1, hits: -1}, base: unknown, frame: unknown}
 }
 
-// node reads a node of the list nodes.
+// node reads an element of the list "nodes".
 func (r *decoder) node() error {
 	n := newNodeReader()
 	at := r.Position()
@@ -118,7 +118,7 @@ func (r *decoder) frameMember(f *functionKey, key []byte) error {
 	return r.Skip()
 }
 
-// childIDs reads a list of ids of children. An empty list counts as a list, other values do not.
+// childIDs reads a list of child ids. An empty list counts as a list; other values do not.
 func (r *decoder) childIDs(n *nodeReader) error {
 	c, err := r.Peek()
 	if err != nil {

@@ -2,7 +2,7 @@ package v8profile
 
 import "github.com/weft-trace/weft/internal/jsonscan"
 
-// args reads the arguments of a Profile, ProfileChunk or CpuProfile event: the object data.
+// args reads the arguments of a Profile, ProfileChunk or CpuProfile event: the "data" object.
 func (r *decoder) args() error {
 	r.beginPiece()
 	return r.object(func(key []byte) error {
@@ -83,7 +83,7 @@ func (r *decoder) profileMember(key []byte) error {
 	return r.Skip()
 }
 
-// bound reads the start or the end of a profile. The unit, microseconds or in legacy documents seconds, is known only
+// bound reads the start or the end of a profile. The unit, microseconds, or seconds in legacy documents, is known only
 // at the end of the document.
 func (r *decoder) bound(dst *bound) error {
 	kind, text, err := r.Scalar()
@@ -135,7 +135,7 @@ func (r *decoder) position(ps *positions, n *int) error {
 	return nil
 }
 
-// traceID reads a member of trace_ids. The last of several pieces counts.
+// traceID reads a member of trace_ids. If several pieces have the same id, the last one counts.
 func (r *decoder) traceID(key []byte) error {
 	traceID, okID := jsonscan.Uint64(key)
 	node, okNode, err := r.integer()

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// maxNodes and maxSamples limit a profile. V8 stays far below: node ids have 32 bits, and a day has 86 million
-	// samples at 1 ms.
+	// maxNodes and maxSamples limit a profile. V8 stays far below: node ids have 32 bits, and a day at 1 ms has 86
+	// million samples.
 	maxNodes   = 1 << 26
 	maxSamples = 1 << 28
 	maxSlots   = 1 << 30
-	// maxTime bounds times, so that sums of them do not overflow: 146 years.
+	// maxTime bounds times to 146 years, so that their sums do not overflow.
 	maxTime = timeline.Nanos(math.MaxInt64 / 2)
 )
 
@@ -22,7 +22,7 @@ type textIndex uint32
 // tickRange is a part of Profile.ticks.
 type tickRange struct{ from, to uint32 }
 
-// slot represents a node id. Ids are known before their nodes: as children, parents, samples.
+// slot represents a node id. Ids can occur before their nodes: as children, parents or samples.
 type slot uint32
 
 // noSlot represents no id.
@@ -33,7 +33,7 @@ type draft struct {
 	slots   slotTable
 	nodes   []draftNode
 	defined []int32 // by slot: the last node with the id, or -1
-	child   []slot  // the lists of children of all nodes
+	child   []slot  // the child lists of all nodes
 
 	texts     map[string]textIndex
 	textList  []string
@@ -42,12 +42,12 @@ type draft struct {
 	list      []Function
 	ticks     []LineTicks
 
-	spool          *spool // of the samples
+	spool          *spool // stores the samples
 	samples        column // slots
 	times          column // since the start
 	lastTime       timeline.Nanos
 	lines, columns positions
-	err            error             // first error of the spool
+	err            error             // first error from the spool
 	traceIDs       map[uint64]uint32 // slots; the Profile has nodes instead
 
 	source     string
@@ -68,9 +68,9 @@ type bound struct {
 // draftNode is a node of the input.
 type draftNode struct {
 	id          int64
-	slot        slot  // noSlot if the node has no id, possible only in legacy trees
+	slot        slot  // noSlot if the node has no id, which is possible only in legacy trees
 	parent      slot  // noSlot if unknown
-	parentAt    int32 // in a legacy tree the index of the parent, otherwise -1
+	parentAt    int32 // index of the parent in a legacy tree, otherwise -1
 	function    FunctionIndex
 	deopt       textIndex
 	hits        int64 // -1 if unknown
@@ -79,19 +79,19 @@ type draftNode struct {
 	ticks       tickRange
 }
 
-// findings counts problems until their position for reports is known.
+// findings counts problems until the position for reporting them is known.
 type findings struct {
 	mismatched  int // pieces with different numbers of samples and times, or with more positions
 	timeless    int // 1 if no sample has a time
 	badValues   int // values of the wrong type or out of range
-	badNodes    int // nodes without usable id
+	badNodes    int // nodes without a usable id
 	overLimit   int
 	redefined   int // nodes whose id was defined again
 	unreachable int // nodes whose parents do not lead to the root
-	adopted     int // nodes with unknown parents in a profile without root
+	adopted     int // nodes with unknown parents in a profile without a root
 	doubled     int // nodes listed as a child more than once, or below themselves
 	unknown     int // samples with unknown nodes
-	backwards   int // samples earlier than the one before
+	backwards   int // samples earlier than the previous one
 	tooFar      int // samples that count from a start that is out of range
 }
 
@@ -101,7 +101,7 @@ type functionKey struct {
 	line, column                int32
 }
 
-// newDraft returns an empty draft with its samples in a spool.
+// newDraft returns an empty draft that stores its samples in a spool.
 func newDraft(s *spool) *draft {
 	return &draft{
 		spool: s,
@@ -110,7 +110,7 @@ func newDraft(s *spool) *draft {
 	}
 }
 
-// bytes returns the approximate memory of the draft and the Profile made from it.
+// bytes returns the approximate memory use of the draft and of the Profile built from it.
 func (d *draft) bytes() int64 {
 	const (
 		perSample   = 24 // in files: used by packages profilecalls and cpuprofile
@@ -155,7 +155,7 @@ func (d *draft) function(k functionKey) FunctionIndex {
 	return f
 }
 
-// define adds a node. The last of several nodes with one id counts.
+// define adds a node. Of several nodes with the same id, the last counts.
 func (d *draft) define(n draftNode) {
 	if len(d.nodes) >= maxNodes {
 		d.found.overLimit++
@@ -165,7 +165,7 @@ func (d *draft) define(n draftNode) {
 	d.defineAt(int32(len(d.nodes) - 1))
 }
 
-// defineAt makes a stored node known by its id.
+// defineAt registers a stored node under its id.
 func (d *draft) defineAt(at int32) {
 	s := d.nodes[at].slot
 	if s == noSlot {
@@ -189,7 +189,7 @@ func (d *draft) node(s slot) int32 {
 	return d.defined[s]
 }
 
-// addSample adds the sample of a node id.
+// addSample adds a sample of the node with an id.
 func (d *draft) addSample(id int64) {
 	if d.samples.n >= maxSamples {
 		d.found.overLimit++
@@ -198,7 +198,7 @@ func (d *draft) addSample(id int64) {
 	d.setErr(d.samples.add(d.spool, uint64(d.slots.get(id))))
 }
 
-// setErr keeps the first error of the spool.
+// setErr keeps the first error from the spool.
 func (d *draft) setErr(err error) {
 	if d.err == nil {
 		d.err = err
@@ -227,8 +227,8 @@ func (d *draft) addTime(ts timeline.Nanos) {
 	d.setErr(d.times.addDifference(d.spool, int64(d.lastTime)))
 }
 
-// endPiece ends a piece of a profile, a ProfileChunk or a whole document: it aligns the lists of positions with the
-// list of samples for the next piece.
+// endPiece ends a piece of a profile, which is a ProfileChunk or a whole document: it aligns the lists of positions with
+// the list of samples for the next piece.
 func (d *draft) endPiece() {
 	n := d.samples.n
 	if n != d.times.n || n < d.lines.length || n < d.columns.length {
@@ -238,8 +238,8 @@ func (d *draft) endPiece() {
 	d.setErr(d.columns.end(d.spool, n))
 }
 
-// denseIDs limits the ids that slotTable keeps in a list. V8 numbers nodes from 1, so nearly all ids fit. sparseIDs
-// limits the list of tables with few ids, so that one large id does not make a long list.
+// denseIDs limits the ids that slotTable stores in a list. V8 numbers nodes from 1, so nearly all ids fit. sparseIDs
+// limits the list of a table with few ids, so that one large id does not need a long list.
 const (
 	denseIDs  = 1 << 22
 	sparseIDs = 1 << 10
@@ -248,7 +248,7 @@ const (
 // slotTable assigns slots to node ids.
 type slotTable struct {
 	dense  []slot         // by id: slot + 1, or 0
-	sparse map[int64]slot // of ids outside dense
+	sparse map[int64]slot // for ids outside dense
 	n      slot
 }
 

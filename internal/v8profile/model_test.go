@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names returns the names of functions of nodes.
+// names returns the function names of nodes.
 func (p *Profile) names(nodes []NodeIndex) string {
 	var names []string
 	for _, n := range nodes {
@@ -36,7 +36,7 @@ func tree(lines ...string) string {
 	return `{"nodes":[` + out.String() + `]}`
 }
 
-// TestTotals is the case PM01: self and total hits.
+// TestTotals is case PM01: self and total hits.
 func TestTotals(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 root 10", "2 1 A 0", "3 2 B 20", "4 2 C 10", "5 1 D 10", "6 5 E 20")))
 	got := map[string]int64{}
@@ -49,7 +49,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestDepth is the case PM02.
+// TestDepth is case PM02.
 func TestDepth(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 root", "2 1 A", "3 2 B", "4 2 C", "5 1 D", "6 5 E", "7 6 F")))
 	got := map[string]int32{}
@@ -62,7 +62,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestChildren is the case PM03: children are in reverse order.
+// TestChildren is case PM03: children are in reverse order.
 func TestChildren(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 n1", "2 1 n2", "3 1 n3", "4 2 n4", "5 2 n5", "6 3 n6", "7 6 n7")))
 	want := map[string]string{"n1": "n3 n2", "n2": "n5 n4", "n3": "n6", "n4": "", "n5": "", "n6": "n7", "n7": ""}
@@ -81,7 +81,7 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestMeta checks that pseudo functions are children of the root only, the first in the order of the tree.
+// TestMeta checks that only children of the root are pseudo functions: the first of each name in tree order.
 func TestMeta(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 (root)", "2 1 (idle)", "3 1 (idle)", "4 1 f", "5 4 (program)")))
 	if id := p.Node(p.Idle).ID; id != 3 || p.Program != NoNode || p.Collector != NoNode {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NotFoundError means that a trace does not have the requested profile.
+// NotFoundError reports that a trace does not contain the requested profile.
 type NotFoundError struct {
 	ID  string
 	Has []string // the ids in the trace

@@ -16,7 +16,7 @@ type rawSample struct {
 	line, column int32
 }
 
-// rawReader reads the samples with a time in the order of the profile.
+// rawReader reads the samples that have a time, in profile order.
 type rawReader struct {
 	samples, times columnReader
 	lines, columns positionReader
@@ -31,7 +31,7 @@ func (d *draft) rawSamples(base timeline.Nanos) *rawReader {
 	}
 }
 
-// read stores the next sample in s and reports whether there was one.
+// read stores the next sample in s; it returns false if there is none.
 func (r *rawReader) read(s *rawSample) bool {
 	if r.next == r.n {
 		return false
@@ -50,8 +50,8 @@ func (r *rawReader) err() error {
 // lateMemory limits the bytes of late samples in memory, see byTime.
 const lateMemory = 1 << 20
 
-// byTime calls fn for the samples in the order of time. Samples with equal times keep their order. Few samples of a
-// profile are earlier than one before them; only these late ones are sorted.
+// byTime calls fn for the samples in time order. Samples with equal times keep their order. Few samples of a profile are
+// earlier than a sample before them; only these late ones are sorted.
 func (d *draft) byTime(base timeline.Nanos, fn func(*rawSample) error) error {
 	if d.found.backwards == 0 {
 		return d.merge(base, nil, fn)
@@ -78,7 +78,7 @@ func rawBefore(a, b *rawSample) int {
 	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.number, b.number))
 }
 
-// merge calls fn for the samples in order, with the late ones, which may be nil, sorted in.
+// merge calls fn for the samples in order, and merges in the late ones; late may be nil.
 func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn func(*rawSample) error) error {
 	var s, next rawSample
 	more := false
@@ -164,7 +164,7 @@ func (p *Profile) importSamples(d *draft, at []NodeIndex) error {
 	return err
 }
 
-// repairer replaces single (program) samples between two samples with the same bottom frame by the first of these: the
+// repairer replaces a single (program) sample between two samples that share a bottom frame with the first of the two: the
 // profiler interrupted V8 where it could not walk the stack (profile-calls.md 3).
 type repairer struct {
 	p      *Profile
@@ -198,7 +198,7 @@ func (r *repairer) system(n NodeIndex) bool {
 	return n == r.p.Program || n == r.p.Idle || n == r.p.Collector
 }
 
-// add adds the next sample, which follows a number of dropped ones.
+// add adds the next sample, after the given number of dropped ones.
 func (r *repairer) add(s *rawSample, n NodeIndex, skipped uint32) error {
 	if err := r.write(n); err != nil {
 		return err

@@ -1,13 +1,13 @@
 // Package v8profile models sampled V8 CPU profiles: the tree of functions, and the node at the top of the stack at each
 // sample.
 //
-// All sources give the same Profile:
+// All sources result in the same Profile:
 //
-//   - trace events of Chrome and Node: Assembler joins the head (Profile) and the pieces (ProfileChunk) of each profile,
-//     and reads the whole profiles of old versions (CpuProfile);
-//   - .cpuprofile files of DevTools and Node, current or legacy: Read.
+//   - trace events from Chrome and Node: Assembler joins the head (Profile) and the pieces (ProfileChunk) of each profile,
+//     and reads the whole profiles from old versions (CpuProfile);
+//   - .cpuprofile files from DevTools and Node, current or legacy: Read.
 //
-// Package profilecalls makes calls from samples; this package knows no tracks or slices.
+// Package profilecalls makes calls from samples; this package does not know tracks or slices.
 package v8profile
 
 import (
@@ -15,14 +15,14 @@ import (
 )
 
 // NodeIndex identifies a node in its Profile. Nodes are numbered in the order of DevTools' walk: the root is 0, parents
-// come before their children, and children in the reverse of their order in the profile (profile-calls.md 3). The
+// come before their children, and children are in the reverse of their order in the profile (profile-calls.md 3). The
 // indexes of a subtree are contiguous.
 type NodeIndex int32
 
 // NoNode identifies no node.
 const NoNode NodeIndex = -1
 
-// FunctionIndex identifies a function in its Profile. Nodes of one function on several call paths share it.
+// FunctionIndex identifies a function in its Profile. Nodes for the same function on different call paths share it.
 type FunctionIndex uint32
 
 // Node is a function on one particular call path.
@@ -54,7 +54,7 @@ type LineTicks struct {
 	Ticks int64
 }
 
-// Profile is a profile with its samples in the order of time. It is immutable and safe for concurrent use.
+// Profile is a profile with its samples in time order. It is immutable and safe for concurrent use.
 type Profile struct {
 	// Start is the time from which the first delta counts.
 	Start timeline.Nanos
@@ -92,7 +92,7 @@ func (p *Profile) Function(f FunctionIndex) *Function { return &p.functions[f] }
 // FunctionOf returns the function of a node.
 func (p *Profile) FunctionOf(n NodeIndex) *Function { return &p.functions[p.nodes[n].Function] }
 
-// DeoptReason returns why V8 discarded optimized code of a node; empty if it did not.
+// DeoptReason returns the reason why V8 discarded optimized code of a node; empty if it did not.
 func (p *Profile) DeoptReason(n NodeIndex) string { return p.texts[p.nodes[n].deopt] }
 
 // LineTicks returns the sampled lines of a node's function.
@@ -101,7 +101,7 @@ func (p *Profile) LineTicks(n NodeIndex) []LineTicks {
 	return p.ticks[r.from:r.to]
 }
 
-// Contains reports whether the subtree of top contains a node. It contains top.
+// Contains reports whether the subtree of top, which includes top, contains a node.
 func (p *Profile) Contains(top, n NodeIndex) bool { return top <= n && n < p.nodes[top].end }
 
 // Meta reports whether a node is not a function: the root, (garbage collector), (program) or (idle).
@@ -109,7 +109,7 @@ func (p *Profile) Meta(n NodeIndex) bool {
 	return n == 0 || n == p.Program || n == p.Idle || n == p.Collector
 }
 
-// MaxDepth returns the number of calls on the longest call path, 0 for a profile without calls.
+// MaxDepth returns the number of calls on the longest call path; 0 for a profile without calls.
 func (p *Profile) MaxDepth() int32 {
 	deepest := int32(-1)
 	for i := range p.nodes {

@@ -15,12 +15,12 @@ import (
 // ErrNoNodes reports a document without nodes.
 var ErrNoNodes = errors.New("not a CPU profile: it has no nodes")
 
-// Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or a result of
-// Profiler.stop. It counts bad data in log. A truncated or damaged document is used if it has samples with times; other
-// text is an error with its position.
+// Read reads a .cpuprofile document: from DevTools or Node, in the legacy form with a nested tree, or a result of
+// Profiler.stop. It counts bad data in log. A truncated or damaged document is used if it has samples with times; for
+// other text, Read returns an error with its position.
 func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
 
-// ReadWithin is Read with a memory limit in bytes; 0: no limit. A profile that needs more is an error.
+// ReadWithin is Read with a memory limit in bytes; 0: no limit. It returns an error for a profile that needs more.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
 	profiles := collections.ProfileMemoryLimit(memory)
@@ -64,7 +64,7 @@ func (r *decoder) ended() error {
 // startTime returns the recorded start; ok is false if there is none.
 func (d *draft) startTime() (ts timeline.Nanos, ok bool) { return d.start.in(d.legacy) }
 
-// in returns a bound; legacy documents have it in seconds.
+// in returns the bound, which is in seconds in legacy documents.
 func (b *bound) in(seconds bool) (ts timeline.Nanos, ok bool) {
 	if seconds {
 		return b.seconds, b.hasSeconds

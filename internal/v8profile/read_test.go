@@ -67,7 +67,7 @@ func problems(log *problem.Log) string {
 	return strings.Join(names, " ")
 }
 
-// documentCase is a .cpuprofile and its expected result. Times of the results are nanoseconds.
+// documentCase is a .cpuprofile and its expected result. Times in results are in nanoseconds.
 type documentCase struct{ name, input, want, problems string }
 
 var documentCases = []documentCase{
@@ -318,7 +318,7 @@ func TestReadRecordings(t *testing.T) {
 	}
 }
 
-// TestMemory checks that a profile that exceeds its memory limit is an error, whatever makes it large, in a file and in a
+// TestMemory checks that a profile that exceeds its memory limit causes an error, whatever makes it large, in a file and in a
 // trace. The samples of a trace do not count: they have a separate limit and a temporary file.
 func TestMemory(t *testing.T) {
 	const memory = 1 << 20

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// SampleBlock is the number of samples that are read at once, see Samples.
+// SampleBlock is the number of samples that Samples reads at once.
 const SampleBlock = 1 << blockBits
 
 const (
@@ -28,17 +28,17 @@ type sampleList struct {
 type sampleBlock struct {
 	extent
 	ts    timeline.Nanos // of the first sample
-	index uint32         // of the first sample, minus those dropped just before it
+	index uint32         // of the first sample, minus the number of samples dropped just before it
 }
 
-// Flags in the lowest bits of the number of a sample's node.
+// Flags in the lowest bits of a sample's node number.
 const (
 	sampleRepaired = 1 << iota // the profiler recorded (program)
 	sampleSkips                // samples before it were dropped
 	sampleBits     = iota
 )
 
-// sampleWriter fills a sampleList in the order of time.
+// sampleWriter fills a sampleList in time order.
 type sampleWriter struct {
 	list  *sampleList
 	ts    timeline.Nanos // of the last sample
@@ -46,7 +46,7 @@ type sampleWriter struct {
 	buf   []byte
 }
 
-// add adds a sample, which follows a number of dropped ones.
+// add adds a sample, after the given number of dropped ones.
 func (w *sampleWriter) add(s *rawSample, n NodeIndex, skipped uint32, repaired bool) error {
 	l := w.list
 	if l.n&blockMask == 0 {
@@ -91,13 +91,13 @@ func (w *sampleWriter) endBlock() error {
 	return err
 }
 
-// Len returns the number of samples with known nodes. Samples are numbered from 0 in the order of time.
+// Len returns the number of samples with known nodes. Samples are numbered from 0 in time order.
 func (p *Profile) Len() int { return p.samples.n }
 
 // HasPositions reports whether any sample may have a Samples.Position.
 func (p *Profile) HasPositions() bool { return p.samples.lines || p.samples.columns }
 
-// Before returns the number of samples in blocks that start before a time: all later samples were taken at that time or
+// Before returns the number of samples in blocks that start before a time. All later samples were taken at that time or
 // later.
 func (p *Profile) Before(ts timeline.Nanos) int {
 	b := p.samples.blocks
@@ -105,7 +105,7 @@ func (p *Profile) Before(ts timeline.Nanos) int {
 }
 
 // Samples reads samples, possibly from disk. It caches two blocks, so reading nearby samples is fast. After an error,
-// which Err returns, all samples have the root and time 0.
+// which Err returns, all samples have the root as node and time 0.
 type Samples struct {
 	p     *Profile
 	slots [2]*decodedBlock
@@ -123,10 +123,10 @@ type decodedBlock struct {
 	repaired       [SampleBlock]bool
 }
 
-// Samples returns a reader of the samples. Several may be used at once.
+// Samples returns a reader for the samples. Several readers may be used at once.
 func (p *Profile) Samples() *Samples { return &Samples{p: p} }
 
-// Err returns the first error of reading temporary files.
+// Err returns the first error from reading temporary files.
 func (s *Samples) Err() error { return s.err }
 
 // block returns the block of a sample.
@@ -196,7 +196,7 @@ func (d *decodedBlock) decode(l *sampleList, b *sampleBlock, text []byte, n int)
 // Time returns when a sample was taken.
 func (s *Samples) Time(i int) timeline.Nanos { return s.block(i).times[i&blockMask] }
 
-// At returns the node at the top of the stack of a sample.
+// At returns the node at the top of a sample's stack.
 func (s *Samples) At(i int) NodeIndex { return s.block(i).at[i&blockMask] }
 
 // Recorded returns the node that the profiler recorded: At, or (program) where a repair replaced it (profile-calls.md 3).
@@ -216,8 +216,8 @@ func (s *Samples) Weight(i int) timeline.Nanos {
 	return s.p.Closing - s.Time(i)
 }
 
-// Index returns the number of a sample among all samples of the input, including those with unknown nodes, in the order
-// of time.
+// Index returns the number of a sample among all samples of the input, including samples with unknown nodes, in time
+// order.
 func (s *Samples) Index(i int) int {
 	if !s.p.samples.gaps {
 		return i

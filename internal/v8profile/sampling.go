@@ -8,11 +8,11 @@ import (
 )
 
 // This file turns the times of samples into intervals: the intended interval between samples, and the duration of each
-// one. The rules are C2 and C3 of docs/formats/jsprofile.md; reports apply them to every thread whose samples have no
+// sample. The rules are C2 and C3 of docs/formats/jsprofile.md; reports apply them to every thread whose samples have no
 // duration.
 
 const (
-	// DefaultInterval is used where the gaps between samples are too short. It is the shortest interval of browsers.
+	// DefaultInterval is used where the gaps between samples are too short. It is the shortest interval in browsers.
 	DefaultInterval timeline.Nanos = 10_000_000
 
 	minGap   timeline.Nanos = 1_000_000 // shorter gaps come from extra samples
@@ -22,12 +22,12 @@ const (
 	maxIntervals = 5
 )
 
-// SampleInterval returns the interval between samples: the median of the fullest bin of half a millisecond of the gaps
-// between consecutive samples, the latest of equally full ones (C2). It returns false if no gap is long enough. It
-// reorders gaps.
+// SampleInterval returns the interval between samples: the median of the gaps between consecutive samples in the
+// fullest bin of half a millisecond, or in the latest of equally full bins (C2). It returns false if no gap is long enough.
+// It reorders gaps.
 //
-// The median of all gaps would be wrong: browsers take extra samples when the code of a page changes, in a busy page
-// most of all samples.
+// The median of all gaps would be wrong: browsers take extra samples when the code of a page changes; in a busy page
+// these can be the majority.
 func SampleInterval(gaps []timeline.Nanos) (timeline.Nanos, bool) {
 	gaps = slices.DeleteFunc(gaps, func(g timeline.Nanos) bool { return g < minGap })
 	if len(gaps) == 0 {
@@ -48,7 +48,7 @@ func SampleInterval(gaps []timeline.Nanos) (timeline.Nanos, bool) {
 	return median(gaps[first:last]), true
 }
 
-// bin returns the number of the bin with the nearest middle.
+// bin returns the number of the bin whose middle is nearest to a gap.
 func bin(gap timeline.Nanos) timeline.Nanos {
 	return gap/binWidth + (gap%binWidth+binWidth/2)/binWidth // in two parts, which cannot overflow
 }
@@ -63,7 +63,7 @@ func median(sorted []timeline.Nanos) timeline.Nanos {
 	return low + (high-low+1)/2
 }
 
-// SampleLength returns the duration of a sample that the next one follows after gap: the gap, or one interval if gap is
+// SampleLength returns the duration of a sample when the next one follows after gap: the gap, or one interval if gap is
 // more than five of them; the rest of the gap is uncovered (C3).
 func SampleLength(gap, interval timeline.Nanos) (length, uncovered timeline.Nanos) {
 	if interval <= math.MaxInt64/maxIntervals && gap > maxIntervals*interval {

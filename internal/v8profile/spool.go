@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// spool stores bytes in memory up to a limit, and further ones in a temporary file. Concurrent reads are safe.
+// spool stores bytes in memory up to a limit, and the rest in a temporary file. Concurrent reads are safe.
 type spool struct {
 	dir      string
 	limit    int64 // bytes in memory; 0: no limit

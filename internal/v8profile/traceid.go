@@ -2,7 +2,7 @@ package v8profile
 
 import "github.com/weft-trace/weft/internal/jsonscan"
 
-// TraceIDKey is the name of the argument with the id under which V8 recorded an event's stack (profile-calls.md 5).
+// TraceIDKey is the name of the argument that holds the id under which V8 recorded an event's stack (profile-calls.md 5).
 const TraceIDKey = "sampleTraceId"
 
 // Arguments of events that may contain a TraceIDKey.
@@ -11,9 +11,9 @@ const (
 	DataKey      = "data"
 )
 
-// TraceIDs are the ids of recorded stacks in the arguments of one event; 0: no id.
+// TraceIDs holds the ids of recorded stacks in the arguments of one event; 0: no id.
 type TraceIDs struct {
-	HasBeginData            bool // the event has an argument beginData
+	HasBeginData            bool // the event has a beginData argument
 	BeginData, Direct, Data uint64
 }
 

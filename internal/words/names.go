@@ -33,7 +33,7 @@ func List(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// maxLength bounds the bytes of names that are compared.
+// maxLength bounds the length in bytes of names that are compared.
 const maxLength = 64
 
 // Near returns the name that text most likely means: one that differs by at most maxTypos, or else one that starts with text; ""

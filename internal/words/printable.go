@@ -1,7 +1,7 @@
 package words
 
-// This file makes texts of an input safe to display. They may have control characters, which terminals interpret, and directional
-// marks, which change the order of displayed text.
+// This file makes texts from an input safe to display. They may contain control characters, which terminals interpret, and
+// directional marks, which change the order of displayed text.
 
 import (
 	"bytes"
@@ -14,15 +14,15 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns a text for people, in a message or a table: the characters of Special and bytes that are not UTF-8 are escaped as
-// in Go. Escaping is idempotent.
+// Printable returns a text for people, in a message or a table, in which Special characters and bytes that are not UTF-8 are
+// escaped as in Go. Escaping is idempotent.
 func Printable(text string) string { return escape(text, Special) }
 
 // PrintableLine returns a text for programs that read lines: only control characters and bytes that are not UTF-8 are escaped.
 func PrintableLine(text string) string { return escape(text, unicode.IsControl) }
 
-// PrintableFields applies PrintableLine to the fields of a line of comma-separated values. Fields that a spreadsheet would evaluate
-// as a formula, because they start with =, +, - or @, get a leading apostrophe, except numbers.
+// PrintableFields applies PrintableLine to the fields of a line of comma-separated values. Fields that a spreadsheet would
+// evaluate as a formula, because they start with =, +, - or @, get a leading apostrophe unless they are numbers.
 func PrintableFields(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
@@ -36,8 +36,9 @@ func PrintableFields(fields []string) []string {
 
 var number = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// Special reports whether a character controls the display of a text rather than being displayed: control characters (C0, DEL and C1), and
-// invisible marks such as directional ones. The joiners of scripts and emoji are part of the spelling of words, so they are not special.
+// Special reports whether a character controls the display of a text rather than being displayed: control characters (C0, DEL and
+// C1), and invisible marks such as directional ones. The joiners of scripts and emoji are part of the spelling of words, so they
+// are not special.
 func Special(r rune) bool {
 	switch {
 	case r < 0xA0:
@@ -60,7 +61,7 @@ func PlainPrefix(text []byte) int {
 	return len(text)
 }
 
-// PrintableJSON escapes the characters of Special in JSON text, without changing its meaning. The text must be a single line, so that
+// PrintableJSON escapes Special characters in JSON text, without changing its meaning. The text must be a single line, so that
 // these characters occur only in strings.
 func PrintableJSON(text []byte) []byte {
 	plain := PlainPrefix(text)

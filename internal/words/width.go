@@ -1,18 +1,18 @@
 package words
 
-// This file measures texts in columns of a terminal, so that tables are aligned in any script. Chinese, Japanese and
-// Korean characters and emoji have two columns, combining marks none.
+// This file measures texts in terminal columns, so that tables are aligned in any script. Chinese, Japanese and Korean characters
+// and emoji occupy two columns; combining marks occupy none.
 //
-// The widths follow Unicode's property East_Asian_Width (UAX #11): W and F are wide. Characters of ambiguous width
-// are narrow, as in terminals outside East Asian locales. Features on which terminals disagree are not modelled:
-// a sequence of emoji that is joined to one picture counts as its parts.
+// The widths follow Unicode's East_Asian_Width property (UAX #11): W and F are wide. Characters of ambiguous width are narrow, as
+// in terminals outside East Asian locales. Features on which terminals disagree are not modelled: emoji that are joined into one
+// picture count separately.
 
 import (
 	"strings"
 	"unicode"
 )
 
-// Width returns the number of columns of a text.
+// Width returns the number of columns that a text occupies.
 func Width(text string) int {
 	n := 0
 	for _, r := range text {
@@ -43,14 +43,14 @@ func ofRune(r rune) int {
 	return 1
 }
 
-// medialJamo reports whether r is a vowel or final consonant that joins the Hangul syllable before.
+// medialJamo reports whether r is a vowel or final consonant that joins the preceding Hangul syllable.
 func medialJamo(r rune) bool { return 0x1160 <= r && r <= 0x11FF }
 
-// wide are the characters whose East_Asian_Width is W or F. Blocks of one script or of emoji count as a whole, with the
-// characters that later versions of Unicode may add to them.
+// wide contains the characters whose East_Asian_Width is W or F. Blocks of one script or of emoji count as a whole, including
+// characters that later Unicode versions may add to them.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
-		{0x1100, 0x115F, 1}, // initial consonants of Hangul
+		{0x1100, 0x115F, 1}, // initial Hangul consonants
 		{0x231A, 0x231B, 1},
 		{0x2329, 0x232A, 1},
 		{0x23E9, 0x23EC, 1},
@@ -77,11 +77,11 @@ var wide = &unicode.RangeTable{
 		{0x2B1B, 0x2B1C, 1},
 		{0x2B50, 0x2B55, 5},
 		{0x2E80, 0x303E, 1}, // radicals, punctuation
-		{0x3041, 0x3247, 1}, // kana, Bopomofo, letters in frames
+		{0x3041, 0x3247, 1}, // kana, Bopomofo, enclosed letters
 		{0x3250, 0x4DBF, 1},
 		{0x4E00, 0xA4CF, 1}, // ideographs, Yi
 		{0xA960, 0xA97F, 1},
-		{0xAC00, 0xD7A3, 1}, // syllables of Hangul
+		{0xAC00, 0xD7A3, 1}, // Hangul syllables
 		{0xF900, 0xFAFF, 1},
 		{0xFE10, 0xFE19, 1},
 		{0xFE30, 0xFE6F, 1},

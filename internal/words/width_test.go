@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// The widths are from Unicode's EastAsianWidth.txt (W, F: 2); marks have 0.
-func TestWidth(t *testing.T) {
+// The widths are from Unicode's EastAsianWidth.txt (W, F: 2); marks have width 0.
+func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want int
@@ -53,7 +53,7 @@ func TestPad(t *testing.T) {
 	}
 }
 
-// Whole scripts, to detect ranges that are missing in the table.
+// Whole scripts, to detect ranges that are missing from the table.
 func TestScripts(t *testing.T) {
 	for name, columns := range map[string]int{"Han": 2, "Hiragana": 2, "Yi": 2, "Bopomofo": 2, "Tangut": 2, "Latin": 1, "Cyrillic": 1, "Arabic": 1} {
 		table := unicode.Scripts[name]

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// JSON returns the table as one line of JSON, for programs and for attributes of traces.
+// JSON returns the table as one line of JSON, for programs and for trace attributes.
 func (t *Table) JSON() ([]byte, error) {
 	text, err := json.Marshal(t)
 	return jsonscan.Escape(text), err
@@ -101,16 +101,16 @@ const (
 
 // Column is a column of a table.
 type Column struct {
-	Name  string // ends with _ns for times
+	Name  string // ends in _ns for times
 	Unit  Unit
 	Value func(*Row) int64
 	group columnGroup
 }
 
-// In reports whether the table of a row has the column.
+// In reports whether a row's table has the column.
 func (c *Column) In(r *Row) bool { return !r.lacks.has(c.group) }
 
-// Columns are the columns of all tables, except the self times by category.
+// Columns lists the columns of all tables, except the self times by category.
 var Columns = [...]Column{
 	{"self_ns", Nanoseconds, func(r *Row) int64 { return int64(r.Self) }, timeColumn},
 	{"total_ns", Nanoseconds, func(r *Row) int64 { return int64(r.Total) }, timeColumn},

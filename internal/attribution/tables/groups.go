@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Derived types, which exist only in tables: groups of the contexts of another type, and tracks.
+// Derived types, which exist only in tables: groups of contexts of another type, and tracks.
 const (
 	TypePage    = "Page"    // frames, by the root of their tree
 	TypeEntity  = "Entity"  // scripts, by registrable domain or extension
@@ -22,7 +22,7 @@ const (
 // derivedType is a type that exists only in tables.
 type derivedType struct {
 	name   string
-	base   attribution.TypeID // type of the grouped contexts; 0: none
+	base   attribution.TypeID // the type whose contexts are grouped; 0: none
 	group  GroupBy
 	tracks SplitBy // SplitProcess, SplitThread: one row for each
 }
@@ -34,8 +34,8 @@ var derivedTypes = [...]derivedType{
 	{name: TypeThread, tracks: SplitThread},
 }
 
-// DerivedName returns the name of a derived type in tables: with the suffix "(derived)" if the input has a context type of
-// the same name.
+// DerivedName returns the name of a derived type in tables, which has the suffix "(derived)" if the input has a context
+// type of the same name.
 func (t *Tables) DerivedName(name string) string {
 	for t.result.Contexts.ByType[name] != 0 {
 		name += " (derived)"
@@ -52,7 +52,7 @@ func (t *Tables) TrackTypes() []string {
 func (t *Tables) IsDerived(name string) bool { return t.derived(name) != nil }
 
 // CanGroup reports whether contexts of a type can be grouped: by page if they form trees, by entity if they have urls, by
-// class and type always. Derived types are grouped already.
+// class and type always. Derived types are already grouped.
 func (t *Tables) CanGroup(typ string, by GroupBy) bool {
 	if by == GroupNone {
 		return true
@@ -79,7 +79,7 @@ func (t *Tables) derived(name string) *derivedType {
 	return nil
 }
 
-// Names of groups of contexts.
+// Names of context groups.
 const (
 	AllContexts = "(all contexts)"
 	noURL       = "(no url)"
@@ -108,10 +108,10 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	return rowKey{group: *group}
 }
 
-// isEngine reports whether a row is the Engine group.
+// isEngine reports whether a row is the row of the Engine group.
 func (b *tabulator) isEngine(key rowKey) bool { return key.group != 0 && b.groups[key.group] == Engine }
 
-// groupName returns the name of the group of a context, for groups that do not depend on the time.
+// groupName returns the name of a context's group, for groups that do not depend on time.
 func (b *tabulator) groupName(node attribution.NodeID) string {
 	switch b.group {
 	case GroupClass:
@@ -122,7 +122,7 @@ func (b *tabulator) groupName(node attribution.NodeID) string {
 	return AllContexts
 }
 
-// entityOf returns the registrable domain of a url (the public suffix and one label), otherwise the host, the extension, or
+// entityOf returns the registrable domain of a url (the public suffix and one more label), otherwise the host, the extension, or
 // the scheme.
 func entityOf(text string) string {
 	u, err := url.Parse(text)

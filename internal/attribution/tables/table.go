@@ -19,7 +19,7 @@ type GroupBy uint8
 
 const (
 	GroupNone   GroupBy = iota // every context has a row
-	GroupPage                  // the root of the tree; for frames the outermost frame
+	GroupPage                  // the root of the tree; for frames, the outermost frame
 	GroupClass                 // the class of objects, the type of input events, the scope of others
 	GroupEntity                // the registrable domain of the url, or the extension
 	GroupType                  // all contexts in one row
@@ -84,13 +84,13 @@ func ByText(group GroupBy, split SplitBy) string {
 	return group.String() + "," + split.String()
 }
 
-// Tables builds the cost tables of a result.
+// Tables builds the cost tables of an attribution.
 type Tables struct {
 	result    *attribution.Result
 	enteredBy map[attribution.NodeID]attribution.TypeSet // by logical node: the types of its explicit events; nil: not computed yet
 }
 
-// Of returns the tables of a result.
+// Of returns the tables of an attribution.
 func Of(r *attribution.Result) *Tables { return &Tables{result: r} }
 
 // TableOptions select the contents of a table.
@@ -108,7 +108,7 @@ type Table struct {
 	Busy         timeline.Nanos `json:"busy_ns"` // time in which threads ran slices
 	Unattributed timeline.Nanos `json:"unattributed_ns"`
 	Omitted      int            `json:"omitted,omitempty"` // number of rows beyond the limit
-	Limited      int            `json:"limited,omitempty"` // number of costs without their own row, and of inputs that rows do not count
+	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // recordings of threads that another input records in more detail
@@ -120,15 +120,16 @@ type Table struct {
 	Start timeline.Nanos `json:"-"` // of the trace
 }
 
-// Elsewhere is the time of threads that never work for a context of the type, such as those that serve all pages.
+// Elsewhere is the time of threads that never work for a context of the type, such as threads that serve all pages.
 type Elsewhere struct {
 	Time   timeline.Nanos
-	Thread string // the thread with the most of it
+	Thread string // the thread with the most such time
 
 	track timeline.TrackID
 }
 
-// Amounts are the costs of a context, of a group of contexts, or of a part of these. Amounts that the table cannot divide are 0.
+// Amounts holds the costs of a context, of a group of contexts, or of a part of either. Amounts that the table cannot divide are
+// 0.
 type Amounts struct {
 	ID      string   `json:"id"` // scope/id, with @pid if it is local; or "(unattributed)"
 	Name    string   `json:"name"`
@@ -146,7 +147,7 @@ type Amounts struct {
 
 	LongTasks     int64          `json:"long_tasks"`     // of 50 ms or more, in which no other context has more self time
 	GCProvoked    timeline.Nanos `json:"gc_provoked_ns"` // garbage collections during its work
-	Freed         int64          `json:"freed_bytes"`    // by garbage collections; only for isolates
+	Freed         int64          `json:"freed_bytes"`    // by garbage collections; isolates only
 	ForcedStyle   timeline.Nanos `json:"forced_style_ns"`
 	ForcedLayout  timeline.Nanos `json:"forced_layout_ns"`
 	ForcedStyles  int64          `json:"forced_styles"`
@@ -163,7 +164,7 @@ type Amounts struct {
 type Row struct {
 	Amounts
 	SelfByCategory ByCategory `json:"self_by_category_ns"`
-	Input          *InputInfo `json:"input,omitempty"` // if the context is an input event
+	Input          *InputInfo `json:"input,omitempty"` // set if the context is an input event
 
 	lacks columnSet
 	None  bool // the row of unattributed work
@@ -174,7 +175,7 @@ type Row struct {
 // ByCategory is a time for each category.
 type ByCategory [producers.CategoryCount]timeline.Nanos
 
-// Types returns the types with contexts in the trace, and the types derived from them, sorted by name.
+// Types returns the types of the contexts in the trace, and the types derived from them, sorted by name.
 func (t *Tables) Types() []string {
 	found := map[attribution.TypeID]bool{}
 	t.eachSet(func(set attribution.SetID) {
@@ -226,7 +227,7 @@ func (t *Tables) TypeCounts() []TypeCount {
 	return list
 }
 
-// HasPages reports whether there is work for a frame of a page, not only for isolates, which programs without pages also have.
+// HasPages reports whether there is work for a page frame, not only for isolates, which programs without pages also have.
 func (t *Tables) HasPages() (has bool) {
 	t.eachSet(func(set attribution.SetID) {
 		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
@@ -237,7 +238,7 @@ func (t *Tables) HasPages() (has bool) {
 	return has
 }
 
-// eachSet calls fn for the sets of contexts with work; it may repeat sets.
+// eachSet calls fn for the sets of contexts with work; it may pass a set more than once.
 func (t *Tables) eachSet(fn func(attribution.SetID)) {
 	for set := range t.result.Sets.Lists.Len() {
 		if t.result.Used.Has(attribution.SetID(set)) || t.result.Costs.Named.Has(attribution.SetID(set)) {
@@ -316,7 +317,7 @@ func inputInfo(i *attribution.Input) *InputInfo {
 	return &InputInfo{i.Type, i.Start, known(i.Latency), known(i.Presented), i.Dropped, i.Interaction}
 }
 
-// InputInfo has the columns of an input event.
+// InputInfo holds the columns of an input event.
 type InputInfo struct {
 	Type        string          `json:"type"`
 	Start       timeline.Nanos  `json:"start_ns"`

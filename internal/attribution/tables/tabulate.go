@@ -16,7 +16,7 @@ type tabulator struct {
 	tables  *Tables
 	result  *attribution.Result
 	typ     attribution.TypeID
-	tracks  SplitBy // SplitProcess, SplitThread: one row for each, whatever context is in effect
+	tracks  SplitBy // SplitProcess or SplitThread: one row for each, whatever context is in effect
 	group   GroupBy
 	split   SplitBy
 	lacks   columnSet
@@ -33,7 +33,7 @@ type tabulator struct {
 	counted []rowKey             // rows whose total already includes the cell
 	chain   []attribution.NodeID // the context of a cell and its ancestors
 	byNode  []*Row               // rows of contexts, and of unattributed work, if each has one row
-	groupBy []groupID            // groups of contexts, if they do not depend on the time; 0: not computed yet
+	groupBy []groupID            // groups of contexts, if they do not depend on time; 0: not computed yet
 }
 
 // Limits of a table. Beyond maxTableRows all contexts share the row Others; beyond maxRowInputs input events are not
@@ -58,7 +58,7 @@ type rowKey struct {
 	other bool
 }
 
-// unattributed reports whether a row has unattributed work.
+// unattributed reports whether a row is for unattributed work.
 func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == 0 && !k.other }
 
 // groupID is the number of a group in a table; 0: none.
@@ -83,7 +83,7 @@ type site struct {
 	category        producers.Category
 }
 
-// siteOf returns the site of a thread.
+// siteOf returns the site of work on a thread.
 func (b *tabulator) siteOf(thread timeline.TrackID, category producers.Category) site {
 	if thread == 0 {
 		return site{category: category}
@@ -97,7 +97,7 @@ func (b *tabulator) siteOf(thread timeline.TrackID, category producers.Category)
 	return site{process: t.TrackParent(thread), thread: thread, category: category}
 }
 
-// missing returns the columns that the table cannot have: asynchronous slices have no thread, requests and tasks have no
+// missing returns the columns that the table must omit: asynchronous slices have no thread, requests and tasks have no
 // category, and only frames trigger collections.
 func (b *tabulator) missing() (lacks columnSet) {
 	if b.split == SplitCategory {
@@ -221,8 +221,7 @@ func (b *tabulator) trackName(id timeline.TrackID) string {
 	return strings.TrimSuffix(tr.FullName()+" "+tr.InputID.Number(), " ")
 }
 
-// threadTitle returns the name of a thread with the input's ids of its process and itself, or with names if the ids are not
-// numbers.
+// threadTitle returns the name of a thread with the pid and tid in the input, or with names if these are not numbers.
 func threadTitle(thread, process *timeline.Track) string {
 	pid, tid := process.InputID.Number(), thread.InputID.Number()
 	switch {
@@ -271,7 +270,7 @@ func (b *tabulator) cells() error {
 	})
 }
 
-// countInput counts an input event for a row, once.
+// countInput counts an input event for a row once.
 func (b *tabulator) countInput(row *Row, input attribution.NodeID) {
 	key := rowInput{row, input}
 	if _, ok := b.inputs[key]; ok {
@@ -288,17 +287,17 @@ func (b *tabulator) countInput(row *Row, input attribution.NodeID) {
 	}
 }
 
-// addTotals adds a time to the totals of a context and its ancestors. A row counts it only once, even if it has several of
-// these contexts.
+// addTotals adds a time to the totals of a context and its ancestors. A row counts it only once, even if several of these
+// contexts share the row.
 func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
 	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.Contexts.Ancestors(node, ts)...)
-	if b.group == GroupPage && len(b.chain) > 2 { // those in between share the row of the first or the last
+	if b.group == GroupPage && len(b.chain) > 2 { // the ones in between share the row of the first or the last
 		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
 	}
 	for _, n := range b.chain {
 		row, key := b.row(n, at, ts)
 		if n != node && b.isEngine(key) {
-			continue // isolates do not count the work of their frames
+			continue // the work of frames does not count for their isolates
 		}
 		if b.group != GroupNone || key.other {
 			if slices.Contains(b.counted, key) {
@@ -325,7 +324,7 @@ func (r *Row) add(c *attribution.Cell) {
 	r.SelfByCategory[c.Category] += c.Wall
 }
 
-// others adds costs that are not the time of threads.
+// others adds costs that are not thread time.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
 		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), attribution.CompareAsyncKeys) {
@@ -363,7 +362,7 @@ func (b *tabulator) request(r *attribution.Request) {
 	}
 }
 
-// longTask counts a long task for the row with the most self time in it (attribution.md, Cost), the first one if several have
+// longTask counts a long task for the row with the most self time in it (attribution.md, Cost); the first row if several have
 // equal times. The unattributed row gets the task only if no other has self time.
 func (b *tabulator) longTask(t *attribution.LongTask) {
 	at := b.siteOf(t.Thread, producers.CategoryNone)

@@ -18,13 +18,13 @@ type details struct {
 	size    int                     // bytes
 }
 
-// typedContext is a logical node as a context of a type.
+// typedContext is a logical node used as a context of a type.
 type typedContext struct {
 	node attribution.NodeID
 	typ  attribution.TypeID
 }
 
-// contextState is a context in a state.
+// contextState is a context in one of its states.
 type contextState struct {
 	typedContext
 	snapshot attribution.SnapshotID
@@ -33,7 +33,7 @@ type contextState struct {
 // contextCost is the cost of a context on all threads.
 type contextCost struct{ wall, cpu timeline.Nanos }
 
-// maxDetails bounds the bytes of all details, including detailSize of overhead for each. Real traces have a few
+// maxDetails bounds the size of all details in bytes, including detailSize of overhead for each. Real traces have a few
 // hundred kilobytes.
 const (
 	maxDetails = 16 << 20
@@ -54,7 +54,7 @@ func (a *Additions) newDetails(o *overlay, enc *timeline.ArgsEncoder) (*details,
 	})
 }
 
-// indexOf returns the index + 1 of the details of an interval in overlay.args; 0 if they exceed the memory limit.
+// indexOf returns 1 + the index in overlay.args of the details of an interval; 0 if they exceed the memory limit.
 func (d *details) indexOf(i *attribution.Interval) uint32 {
 	key := contextState{typedContext{d.a.result.Contexts.LogicalOf(i.Node), i.Type}, i.Snapshot}
 	if at, ok := d.indexes[key]; ok {

@@ -8,17 +8,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// notes are the encoded arguments of the sets of slices and instants.
+// notes holds the encoded arguments for the sets of slices and instants.
 type notes struct {
 	r    *attribution.Result
 	args []timeline.Args // by SetID; nil: encoded on demand
 	sets *extsort.Sorted[attribution.EventSet]
 }
 
-// maxNotes bounds the bytes of notes that are encoded in advance. Real traces have a few kilobytes.
+// maxNotes bounds the size in bytes of the notes that are encoded in advance. Real traces have a few kilobytes.
 const maxNotes = 16 << 20
 
-// notes encodes the notes of sets up to maxNotes, with texts interned or inline.
+// notes encodes the notes of sets, up to maxNotes, with interned or inline texts.
 func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 	r := a.result
 	n := &notes{r: r, sets: r.EventSets, args: make([]timeline.Args, r.Sets.Lists.Len())}
@@ -35,9 +35,9 @@ func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 	return n
 }
 
-// argsOf returns the note of a set with a key, which is an EventSet.Key; nil if there is none. Notes that were not encoded in
-// advance have inline names and texts, because the tables of the timeline must not change; they are valid until the next use
-// of the encoder.
+// argsOf returns the note of a set under the name that an EventSet.Key selects; nil if there is none. Notes that were not
+// encoded in advance have inline names and texts, because the tables of the timeline must not change; they are valid until
+// the next use of the encoder.
 func (n *notes) argsOf(set attribution.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
 	args := n.args[set]
 	if args == nil {

@@ -88,7 +88,7 @@ func (o *overlay) event(r *overlayRow) timeline.Item {
 // contextCategory is the category of context slices.
 var contextCategory = []byte("context")
 
-// overlayTarget receives the tracks of an attribution.
+// overlayTarget is the destination of the tracks of an attribution.
 type overlayTarget interface {
 	addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID
 	name(text string) timeline.NameID
@@ -96,7 +96,7 @@ type overlayTarget interface {
 	encoder() *timeline.ArgsEncoder
 }
 
-// attached is the timeline as an overlayTarget.
+// attached is a timeline as an overlayTarget.
 type attached struct {
 	t   *timeline.Timeline
 	enc *timeline.ArgsEncoder
@@ -111,7 +111,7 @@ func (a *attached) category(text []byte) timeline.CategoryID {
 }
 func (a *attached) encoder() *timeline.ArgsEncoder { return a.enc }
 
-// attachTracks adds the tracks to the timeline.
+// attachTracks adds the tracks of the attribution to the timeline.
 func (a *Additions) attachTracks() error {
 	rows, o, err := a.overlayRows(&attached{a.result.Timeline, a.result.Timeline.NewArgs()})
 	if err != nil {
@@ -148,7 +148,7 @@ var catalogueSpec = timeline.TrackSpec{
 	Description: "All contexts and what is known of them, found by weft",
 }
 
-// intervalsSpec describes a track with the contexts, of one type, for which its thread worked.
+// intervalsSpec describes a track with the contexts of one type for which its thread worked.
 func intervalsSpec(typ string) timeline.TrackSpec {
 	return timeline.TrackSpec{
 		Name: "Context: " + typ, Role: timeline.RoleContexts, Subject: typ,
@@ -193,13 +193,13 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 	}
 }
 
-// Limits of the catalogue, whatever the memory budget. A 190 MB recording has more than 8,000 instants in it.
+// Limits of the catalogue, whatever the memory budget. The catalogue of a 190 MB recording has more than 8,000 instants.
 const (
 	maxCatalogue     = 1 << 16
 	maxCatalogueSize = 16 << 20 // bytes of arguments
 )
 
-// catalogueEntry is the state of a context from a time on.
+// catalogueEntry is the state of a context from a point in time onwards.
 type catalogueEntry struct {
 	ts   timeline.Nanos
 	node attribution.NodeID
@@ -303,7 +303,7 @@ func (a *Additions) describe(enc *timeline.ArgsEncoder, node attribution.NodeID,
 	}
 }
 
-// statesOf returns the times of the states of a logical node, at least one. A state from before the trace gets the time of its
+// statesOf returns the times of a logical node's states, at least one. A state from before the trace gets the time of its
 // event, or the time when the node is first in effect if that is earlier.
 func (a *Additions) statesOf(node attribution.NodeID) []timeline.Nanos {
 	used, inEffect := a.result.Uses.Of(node)

@@ -19,7 +19,7 @@ type Packets struct {
 	err    error
 }
 
-// located is an event and one of its packets.
+// located is an event and one of the packets that contain it.
 type located struct {
 	packet int64
 	event  uint32
@@ -27,7 +27,7 @@ type located struct {
 
 var byEvent = extsort.Order[located]{Compare: func(a, b *located) int { return cmp.Compare(a.event, b.event) }}
 
-// NewPackets returns empty Packets. They use temporary files in dir beyond the given bytes of memory.
+// NewPackets returns empty Packets. Beyond the given number of bytes in memory, they use temporary files in dir.
 func NewPackets(memory int64, dir string) *Packets {
 	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(byEvent, memory, dir)}
 }
@@ -50,8 +50,8 @@ func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
 // Close frees the memory and temporary files.
 func (p *Packets) Close() error { return p.sorted.Close() }
 
-// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read. It cannot
-// if a conversion wrote an attribution as part of the trace.
+// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read. It cannot do
+// so if a conversion has written an attribution as part of the trace.
 func (a *Additions) CanRewrite() bool {
 	form := attribution.FormOf(a.result.Timeline)
 	return form == "" || form == attribution.FormAppended
@@ -86,7 +86,7 @@ func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, e
 	return rw.Run(ctx, dst, src)
 }
 
-// packetSet is the set of the event in a packet.
+// packetSet is the set of contexts of the event in a packet.
 type packetSet struct {
 	packet int64
 	set    attribution.SetID

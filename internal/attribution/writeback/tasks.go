@@ -6,7 +6,7 @@ import (
 )
 
 // DescribeTask returns a function that encodes, for the mark of a long task, the context of each type with the most self time
-// in it. The function encodes nothing for tasks inside another slice, because costs keeps only outermost slices as tasks.
+// in the task. It encodes nothing for tasks inside another slice, because costs records only outermost slices as tasks.
 // DescribeTask must not be called after Attach.
 func (a *Additions) DescribeTask() func(timeline.LongTask, *timeline.ArgsEncoder) {
 	if a.parts.NoNotes {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// AttachChanged calls Attach and reports whether that changed anything: false if the trace already contained exactly this
-// attribution. The caller should then keep the trace as it is, because reading and writing it reorders tracks and texts.
+// AttachChanged calls Attach and reports whether that changed anything. If the trace already contained exactly this
+// attribution, the caller should keep the trace as it is, because reading and writing it reorders tracks and texts.
 func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error) {
 	if !a.result.Attributed {
 		return true, a.Attach()
@@ -40,7 +40,7 @@ func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error)
 // digest identifies a sequence of texts.
 type digest [sha256.Size]byte
 
-// written returns digests of the attribution in a timeline: of the notes, of each track and of each attribute.
+// written returns digests of the parts of the attribution in a timeline: the notes, each track and each attribute.
 func (a *Additions) written(ctx context.Context, noteOf func(*timeline.Item) (timeline.Arg, bool)) (map[string]digest, error) {
 	sums := map[string]hash.Hash{}
 	sum := func(name string) hash.Hash {
@@ -89,7 +89,7 @@ func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
 	return own
 }
 
-// appendOverlayItem appends an item of an attribution's track, in the same form whether it was read or will be written.
+// appendOverlayItem appends an item of an attribution's track, in the same form whether it has been read or will be written.
 func (a *Additions) appendOverlayItem(b []byte, it *timeline.Item) []byte {
 	b = binary.AppendVarint(append(b, byte(it.Kind)), int64(it.TS))
 	if it.Kind == timeline.ItemEnd {

@@ -1,5 +1,5 @@
 // Package writeback writes an attribution into a trace. The additions (notes.go, overlay.go, and the attributes here) are the
-// same whether they go into a timeline that is written, or are added to the packets of a Perfetto trace (packets.go).
+// same whether they are added to a timeline or to the packets of a Perfetto trace (packets.go).
 package writeback
 
 import (
@@ -13,10 +13,10 @@ import (
 // Parts selects the parts of an attribution to write. The zero value writes everything. The additions of an earlier attribution
 // are always removed.
 type Parts struct {
-	NoNotes     bool // no argument "contexts" on slices and instants
-	NoTracks    bool // no tracks, one for each thread and type, with the contexts in effect
+	NoNotes     bool // no "contexts" argument on slices and instants
+	NoTracks    bool // no tracks with the contexts in effect, one for each thread and type
 	NoCatalogue bool // no track with all contexts and their states
-	NoCosts     bool // no cost tables among the attributes of the trace
+	NoCosts     bool // no cost tables among the trace attributes
 }
 
 // nothing reports whether nothing is written.
@@ -24,14 +24,14 @@ func (w Parts) nothing() bool {
 	return w == Parts{NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true}
 }
 
-// Additions are the content that attribution adds to a trace: an argument for each slice and instant with contexts (notes),
-// tracks, and attributes of the trace.
+// Additions holds the content that attribution adds to a trace: an argument for each slice and instant with contexts (notes),
+// tracks, and trace attributes.
 type Additions struct {
 	result *attribution.Result
 	parts  Parts
 }
 
-// Of returns the additions of a result.
+// Of returns the additions for an attribution.
 func Of(r *attribution.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
 // Attach adds the additions to the timeline for later walks and writers, and replaces earlier ones. It must
@@ -73,7 +73,7 @@ func (a *Additions) removeEarlier() {
 	r.Timeline.DropAttributes(attribution.IsOwnAttribute)
 }
 
-// attributes returns the attributes of a trace that contains the attribution in a form.
+// attributes returns the attributes for a trace that contains the attribution in the given form.
 func (a *Additions) attributes(form string) ([]timeline.Attribute, error) {
 	list := []timeline.Attribute{{Key: attribution.FormAttribute, Text: form}}
 	if a.parts.NoCosts {
@@ -90,7 +90,7 @@ func (a *Additions) attributes(form string) ([]timeline.Attribute, error) {
 	return list, nil
 }
 
-// CostText returns the first rows of a cost table as JSON that fits an attribute.
+// CostText returns the first rows of a cost table as JSON, short enough for an attribute.
 func CostText(from *tables.Tables, typ string) ([]byte, error) {
 	table, err := from.Table(tables.TableOptions{Type: typ, Limit: attributeRows})
 	if err != nil {
@@ -106,8 +106,8 @@ func CostText(from *tables.Tables, typ string) ([]byte, error) {
 	}
 }
 
-// Cost tables in attributes have the first attributeRows rows, or fewer to fit MaxAttribute bytes: readers, including weft's,
-// drop longer texts.
+// Cost tables in attributes have at most attributeRows rows, and fewer if needed to fit in MaxAttribute bytes: readers,
+// including weft's, drop longer texts.
 const (
 	attributeRows = 20
 	MaxAttribute  = 16 << 10

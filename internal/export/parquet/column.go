@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/resolved"
 )
 
-// column collects the values of a column with their levels: 1 for a value that can be absent, 0 for an absent one. List elements other
-// than the first of their row have repetition level 1.
+// column collects the values of a column with their definition levels: 1 for a value that could be absent, 0 for an absent one.
+// In each row, all list elements except the first have repetition level 1.
 type column struct {
 	values []pq.Value
 	level  int  // definition level of values
@@ -68,7 +68,7 @@ func (c *column) endList() {
 	c.inList = false
 }
 
-// kindNames are the texts of column kind.
+// kindNames holds the texts of the kind column.
 var kindNames = func() (names [resolved.KindCount + 1][]byte) {
 	for kind := range names {
 		names[kind] = []byte(resolved.Kind(kind).String())
@@ -76,7 +76,8 @@ var kindNames = func() (names [resolved.KindCount + 1][]byte) {
 	return names
 }()
 
-// textColumns have no minimum and maximum in the file: texts are long, and the bounds are useless because rows are sorted by time.
+// textColumns lists the columns without a minimum and maximum in the file: texts are long, and the bounds are useless because
+// rows are sorted by time.
 var textColumns = [][]string{
 	{"kind"}, {"name"}, {"categories", "list", "element"}, {"track"}, {"process_name"}, {"thread_name"}, {"args"}, {"contexts"}, {"stack"}, {"async_id"}, {"async_scope"},
 }

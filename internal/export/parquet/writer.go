@@ -1,10 +1,10 @@
 // Package parquet writes resolved events as a Parquet file: one table sorted by time with a row for each event, whose columns are the
 // fields of weft.v1.Event (proto/weft/v1/event.proto). Nested fields that queries rarely need are text: track, args, contexts and stack.
 //
-// Rows are written in groups, so that memory does not grow with the trace. Equal rows and options give equal bytes.
+// Rows are written in groups, so that memory does not grow with the trace. Equal rows and options result in identical bytes.
 //
-// It is the only package of weft that depends on github.com/parquet-go/parquet-go: programs that only read or convert traces do not
-// link it. Package resolved defines events; cmd/weft handles files.
+// It is the only package of weft that depends on github.com/parquet-go/parquet-go: programs that only read or convert traces do
+// not link that module. Package resolved defines events; cmd/weft handles files.
 package parquet
 
 import (
@@ -29,11 +29,11 @@ const SmallMemory = 128 << 20
 // Options configure a file.
 type Options struct {
 	Version string // of weft, for the file's created_by
-	// SmallGroups makes groups of 8,192 rows instead of 131,072: less memory, a larger file.
+	// SmallGroups writes groups of 8,192 rows instead of 131,072, which needs less memory but makes the file larger.
 	SmallGroups bool
 }
 
-// layout is the sizes of a group.
+// layout holds the size limits of a group.
 type layout struct {
 	rows       int // rows in a group
 	text       int // bytes of text in a group, which is written early if it has more
@@ -47,14 +47,15 @@ var (
 )
 
 const (
-	// maxSmall is the number of small groups. Each leaves about 10 KB in memory for the end of the file, which can have 32,767 groups.
+	// maxSmall is the maximum number of small groups. Each keeps about 10 KB in memory for the end of the file; a file can have
+	// 32,767 groups.
 	maxSmall = 1024
 
 	batchRows = 1024     // rows collected before they are passed to parquet-go
 	batchText = 1 << 20  // bytes of their texts
 	maxText   = 64 << 20 // bytes of a text; longer ones are truncated
 
-	numberBytes = 18 * 8 // bytes of the numbers of a row, without flows
+	numberBytes = 18 * 8 // bytes of the numbers in a row, without flows
 
 	maxCache = 4 << 20 // bytes of cached texts of tracks, and of stacks
 )
@@ -70,7 +71,7 @@ type Writer struct {
 	layout  layout
 
 	batch  int    // rows in columns
-	text   []byte // of these
+	text   []byte // text of these rows
 	rows   int    // in the group
 	bytes  int    // of text in the group
 	groups int
@@ -261,7 +262,7 @@ func (w *Writer) addJSON(col int) {
 	w.addText(col, w.json)
 }
 
-// keep copies a text that must not change until the batch is written.
+// keep copies a text, so that it does not change until the batch is written.
 func (w *Writer) keep(text []byte) []byte {
 	if len(text) > maxText {
 		w.Truncated++
@@ -272,7 +273,7 @@ func (w *Writer) keep(text []byte) []byte {
 	return w.valid(start)
 }
 
-// valid returns the last text. Bytes that are not UTF-8, which readers reject, become U+FFFD.
+// valid returns the last text, from start on. Bytes that are not UTF-8, which readers reject, become U+FFFD.
 func (w *Writer) valid(start int) []byte {
 	if text := w.text[start:]; !utf8.Valid(text) {
 		w.text = append(w.text[:start], bytes.ToValidUTF8(text, []byte("\uFFFD"))...)

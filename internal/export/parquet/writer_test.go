@@ -93,7 +93,7 @@ func read(t *testing.T, data []byte) (rows []pq.Row, groups int) {
 	return rows, len(file.RowGroups())
 }
 
-// Equal events give equal bytes, and the size of groups does not affect the data.
+// Equal events result in identical bytes, and the size of groups does not affect the data.
 func TestGroups(t *testing.T) {
 	tl := open(t, "traces/chrome/chrome-devtools-small.json")
 	var first, second, small bytes.Buffer
@@ -161,7 +161,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// failing fails after some bytes, like a full disk.
+// failing is a writer that fails after some bytes, like a full disk.
 type failing struct{ remaining int }
 
 var errFull = errors.New("full")
