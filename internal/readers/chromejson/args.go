@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth is the maximum depth of nested arguments that are encoded as structure (section 3).
+// maxDepth is the maximum depth of nested arguments that are encoded as structure (section 16).
 const maxDepth = 512
 
 func newArgReader(s *jsonscan.Scanner, enc *timeline.ArgsEncoder) readers.ArgReader {
