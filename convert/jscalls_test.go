@@ -13,8 +13,8 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -30,7 +30,7 @@ func sampledTimeline(t *testing.T, input string, opts convert.Options) (lines []
 		t.Fatal(err)
 	}
 	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
-		at := fmt.Sprintf("%d %s ", it.TS/1000, tracetext.Path(tl, it.Track))
+		at := fmt.Sprintf("%d %s ", it.TS/1000, testkit.Path(tl, it.Track))
 		switch {
 		case it.Kind == timeline.ItemSample:
 			lines = append(lines, at+"sample")
@@ -264,7 +264,7 @@ func TestEventIndexesAreUnique(t *testing.T) {
 				if it.Kind == timeline.ItemEnd || it.Kind == timeline.ItemCounter { // an event can have several values
 					return nil
 				}
-				what := fmt.Sprintf("%s %q at %d", tracetext.Path(tl, it.Track), it.Name, it.TS)
+				what := fmt.Sprintf("%s %q at %d", testkit.Path(tl, it.Track), it.Name, it.TS)
 				if other := seen[it.Event]; other != "" {
 					t.Errorf("event %d is %s and %s", it.Event, other, what)
 				}

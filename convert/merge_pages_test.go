@@ -15,8 +15,8 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -58,7 +58,7 @@ func dumpLines(t *testing.T, data []byte) []string {
 	if result, err := pftrace.Verify(t.Context(), bytes.NewReader(data), pftrace.VerifyOptions{}); err != nil || !result.OK() {
 		t.Errorf("the trace is not valid: %v, %+v", err, result)
 	}
-	text, err := tracetext.Dump(t.Context(), tl)
+	text, err := testkit.Dump(t.Context(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline
 	}
 	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemSample {
-			lines = append(lines, fmt.Sprintf("%s %s %d", tracetext.Path(tl, it.Track), it.Name, it.Value.Int()))
+			lines = append(lines, fmt.Sprintf("%s %s %d", testkit.Path(tl, it.Track), it.Name, it.Value.Int()))
 		}
 		return nil
 	})

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/pfwire/bundletest"
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -131,7 +131,7 @@ func TestVerifyCleanTrace(t *testing.T) {
 		}
 	}
 	for name, bundled := range map[string][]byte{
-		"zlib": bundletest.Packet(50, bundletest.Zlib(t, trace)), "gzip": bundletest.Packet(50, bundletest.Gzip(t, trace)), "zstd": bundletest.Packet(133, bundletest.Zstd(t, trace)),
+		"zlib": testkit.Packet(50, testkit.Zlib(t, trace)), "gzip": testkit.Packet(50, testkit.Gzip(t, trace)), "zstd": testkit.Packet(133, testkit.Zstd(t, trace)),
 	} {
 		inBundle := verifyBytes(t, bundled, VerifyOptions{})
 		if !inBundle.OK() || inBundle.Packets != report.Packets || inBundle.Bundles != 1 {
@@ -321,7 +321,7 @@ func TestVerifyRules(t *testing.T) {
 			expectViolation(t, trace, rule, int64(at), offsets[at], tt.detail)
 
 			// The same packets in a bundle: the offset is the bundle's.
-			expectViolation(t, bundletest.Packet(50, bundletest.Zlib(t, trace)), rule, int64(at), 0, tt.detail)
+			expectViolation(t, testkit.Packet(50, testkit.Zlib(t, trace)), rule, int64(at), 0, tt.detail)
 		})
 	}
 }
@@ -432,10 +432,10 @@ func TestVerifyRulesOfTheWire(t *testing.T) {
 
 func TestVerifyFraming(t *testing.T) {
 	clean, _ := buildTrace(preludePackets(t)...)
-	half := bundletest.Packet(50, bundletest.Zlib(t, clean))
+	half := testkit.Packet(50, testkit.Zlib(t, clean))
 	after := int64(len(prelude))
 	size := int64(len(clean))
-	one := bundletest.Plain(300, 0)
+	one := testkit.Plain(300, 0)
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	noise := make([]byte, 600<<10)
 	for i, x := 0, uint32(1); i < len(noise); i++ {
@@ -453,12 +453,12 @@ func TestVerifyFraming(t *testing.T) {
 		{"not_a_packet", join(clean, wire.AppendUint(nil, 2, 1)), -1, size, "field 2"},
 		{"framing", join(clean, []byte{0x0b, 1, 2, 3}), after, size, "0x0b010203"},
 		{"packet_cut", clean[:size-1], after - 1, 0, "the file ends after"},
-		{"bundle_broken", join(clean, bundletest.Packet(50, []byte("no zlib"))), after, size, "zlib"},
-		{"bundle_broken", join(clean, bundletest.Packet(50, append(bundletest.Zlib(t, one), 0))), after, size, "1 bytes follow the end"},
-		{"bundle_broken", join(clean, bundletest.Packet(50, bundletest.Zlib(t, one[:2]))), after, size, "message ends inside a field"},
-		{"bundle_size", join(clean, bundletest.Packet(50, bundletest.Zlib(t, huge))), after, size, "bytes"},
-		{"bundle_nested", bundletest.Packet(50, bundletest.Zlib(t, join(clean, half))), after, 0, ""},
-		{"bundle_mixed", join(half, bundletest.Packet(133, bundletest.Zstd(t, one))), after, int64(len(half)), "zstd after zlib"},
+		{"bundle_broken", join(clean, testkit.Packet(50, []byte("no zlib"))), after, size, "zlib"},
+		{"bundle_broken", join(clean, testkit.Packet(50, append(testkit.Zlib(t, one), 0))), after, size, "1 bytes follow the end"},
+		{"bundle_broken", join(clean, testkit.Packet(50, testkit.Zlib(t, one[:2]))), after, size, "message ends inside a field"},
+		{"bundle_size", join(clean, testkit.Packet(50, testkit.Zlib(t, huge))), after, size, "bytes"},
+		{"bundle_nested", testkit.Packet(50, testkit.Zlib(t, join(clean, half))), after, 0, ""},
+		{"bundle_mixed", join(half, testkit.Packet(133, testkit.Zstd(t, one))), after, int64(len(half)), "zstd after zlib"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -647,7 +647,7 @@ func TestVerifyCancelled(t *testing.T) {
 func FuzzVerify(f *testing.F) {
 	trace, _ := buildTrace(preludePackets(f)...)
 	f.Add(trace)
-	f.Add(bundletest.Packet(50, bundletest.Zlib(f, trace)))
+	f.Add(testkit.Packet(50, testkit.Zlib(f, trace)))
 	for _, c := range verifyCases {
 		if len(c.packets) > 0 && len(c.packets) < 5 {
 			trace, _ := buildTrace(preludePackets(f, c.packets...)...)

@@ -9,7 +9,6 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/merge"
-	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -34,8 +33,8 @@ func TestAdvice(t *testing.T) {
 			"nor the navigation to one of its pages"},
 		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info --details lists them with their threads)"},
 		{&v8profile.NotFoundError{ID: "0x3"}, "there is no V8 profile 0x3; the trace has none"},
-		{&tracer.NotInstalledError{Tracer: probescripts.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},
-		{&tracer.NotInstalledError{Tracer: probescripts.DTrace}, "dtrace is not installed or not in PATH: install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"},
+		{&tracer.NotInstalledError{Tracer: tracer.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},
+		{&tracer.NotInstalledError{Tracer: tracer.DTrace}, "dtrace is not installed or not in PATH: install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"},
 		{fmt.Errorf("%w: a JSON object; %w", convert.ErrUnknownFormat, jsprofile.ErrListsMissing), "unknown format: a JSON object; " +
 			"if these are the samples of a JS self-profile without its other lists, the format jsprofile reads them"},
 	} {
@@ -59,7 +58,7 @@ func TestTracerAdvice(t *testing.T) {
 		{"mozsim: cannot open display", ""},
 	}
 	for _, tt := range tests {
-		got := tracerAdvice(probescripts.Bpftrace, strings.Split(tt.said, "\n"))
+		got := tracerAdvice(tracer.Bpftrace, strings.Split(tt.said, "\n"))
 		if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%q: advice %q; want %q in it", tt.said, got, tt.want)
 		}

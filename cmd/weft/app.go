@@ -21,9 +21,8 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
-	escapes "github.com/weft-trace/weft/internal/printable"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -269,7 +268,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	for _, command := range c.App.Commands {
 		names = append(names, command.Name)
 	}
-	return &usageError{Message: suggest.Unknown("command", name, names).Error()}
+	return &usageError{Message: words.Unknown("command", name, names).Error()}
 }
 
 // version returns the version that weft writes into traces, and build information about the binary.
@@ -314,7 +313,7 @@ func message(err error) string {
 
 // printable escapes text from files for a terminal, so that a message stays on one line and cannot control the terminal or
 // reorder the text around it.
-func printable(text string) string { return escapes.Text(text) }
+func printable(text string) string { return words.Printable(text) }
 
 // An input is an open file, or standard input.
 type input struct {

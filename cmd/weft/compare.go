@@ -15,7 +15,6 @@ import (
 	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/inputs"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -289,7 +288,7 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 	if err != nil {
 		return nil, nil, err
 	}
-	stacks = &compare.Sums{Length: moment.SpanOf(in.timeline).Length(), Lost: verdict.Lost(in.said.Problems, in.said.Usual)}
+	stacks = &compare.Sums{Length: selection.SpanOf(in.timeline).Length(), Lost: verdict.Lost(in.said.Problems, in.said.Usual)}
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
 		return stacks, stacks, errors.Join(err, in.Close())
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/compare"
-	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/tracer"
 )
 
 // completeCommand is the command that shells' completion scripts call: weft __complete :CURRENT WORD…, with the word under
@@ -58,7 +58,7 @@ func (vocabulary) Arguments(command *cli.Command, words []string) (list []comman
 }
 
 func scriptCandidates() (list []commandline.Candidate) {
-	scripts, err := probescripts.All()
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		return nil
 	}

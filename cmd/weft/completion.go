@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // The scripts by which shells call weft for completion. All logic is in complete.go.
@@ -53,11 +53,11 @@ func completionCommand(env *environment) *cli.Command {
 			script, ok := completionScript(c.Args().First())
 			switch {
 			case c.NArg() == 0:
-				return usagef("no shell; use %s", suggest.List(shells()))
+				return usagef("no shell; use %s", words.List(shells()))
 			case c.NArg() > 1:
 				return usagef("completion takes one shell, not %d", c.NArg())
 			case !ok:
-				return &usageError{Message: suggest.Unknown("shell", c.Args().First(), shells()).Error()}
+				return &usageError{Message: words.Unknown("shell", c.Args().First(), shells()).Error()}
 			}
 			_, err := io.WriteString(env.stdout, script)
 			return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/eventstream"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -155,13 +154,13 @@ func printLines(ctx context.Context, tl *timeline.Timeline, selected *selection.
 // A dumper formats items as text. It reuses its buffer for every line.
 type dumper struct {
 	trace  *timeline.Timeline
-	span   moment.Span
+	span   selection.Span
 	tracks map[timeline.TrackLane]string // whole paths, for people
 	buf    []byte
 }
 
 func newDumper(tl *timeline.Timeline) *dumper {
-	return &dumper{trace: tl, span: moment.SpanOf(tl), tracks: map[timeline.TrackLane]string{}}
+	return &dumper{trace: tl, span: selection.SpanOf(tl), tracks: map[timeline.TrackLane]string{}}
 }
 
 // track returns the path of an item's track.

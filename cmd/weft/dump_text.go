@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/moment"
-	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // text formats an item as a line of tab-separated fields.
 func (d *dumper) text(item *timeline.Item) []byte {
-	b := moment.Append(d.buf[:0], item.TS-d.span.Start)
+	b := selection.AppendMoment(d.buf[:0], item.TS-d.span.Start)
 	b = append(b, '\t')
 	switch {
 	case item.Kind != timeline.ItemBegin:
 	case item.Dur == timeline.NoTime:
 		b = append(b, "open"...)
 	default:
-		b = moment.Append(b, item.Dur)
+		b = selection.AppendMoment(b, item.Dur)
 	}
 	b = append(b, '\t')
 	b = append(b, kindName(item.Kind)...)
@@ -46,7 +46,7 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 		b = strconv.AppendUint(append(b, "\tcpu="...), uint64(n), 10)
 	}
 	if at, ok := item.ThreadTime.Nanos(); ok {
-		b = moment.Append(append(b, "\tthread_ts="...), at)
+		b = selection.AppendMoment(append(b, "\tthread_ts="...), at)
 	}
 	if item.AsyncID != "" {
 		b = appendField(append(b, "\tid="...), []byte(item.AsyncID))
@@ -79,7 +79,7 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 		b = append(b, "\targs="...)
 		start := len(b)
 		b = resolved.AppendArgs(b, d.trace, item.Args)
-		b = append(b[:start], escapes.JSON(b[start:])...)
+		b = append(b[:start], words.PrintableJSON(b[start:])...)
 	}
 	if text := d.correlation(item); len(text) > 0 {
 		b = appendField(append(b, "\tcorrelation="...), text)
@@ -116,7 +116,7 @@ func flowDirection(f *timeline.FlowRef) string {
 
 // appendField escapes tabs, newlines, control characters and backslashes, so that the field stays on one line and can be unescaped.
 func appendField(b, text []byte) []byte {
-	if escapes.Plain(text) == len(text) && bytes.IndexByte(text, '\\') < 0 {
+	if words.PlainPrefix(text) == len(text) && bytes.IndexByte(text, '\\') < 0 {
 		return append(b, text...)
 	}
 	for len(text) > 0 {
@@ -132,8 +132,8 @@ func appendField(b, text []byte) []byte {
 			b = append(b, `\\`...)
 		case r < ' ' || r == 0x7F || r == utf8.RuneError && size == 1:
 			b = fmt.Appendf(b, `\x%02x`, text[0])
-		case escapes.Special(r):
-			b = append(b, escapes.Text(string(r))...)
+		case words.Special(r):
+			b = append(b, words.Printable(string(r))...)
 		default:
 			b = append(b, text[:size]...)
 		}

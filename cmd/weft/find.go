@@ -16,7 +16,6 @@ import (
 	"github.com/weft-trace/weft/internal/find"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/inputs"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
@@ -286,7 +285,7 @@ func (q *findQuery) follow(ctx context.Context, tl *timeline.Timeline, found *fi
 	}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	of := &hitFlows{of: map[uint64][]hitFlow{}}
-	p := &flowPrinter{ctx: ctx, trace: tl, index: index, span: moment.SpanOf(tl), limit: maxHits, tracks: map[timeline.TrackLane]*markerTrack{}, form: of}
+	p := &flowPrinter{ctx: ctx, trace: tl, index: index, span: selection.SpanOf(tl), limit: maxHits, tracks: map[timeline.TrackLane]*markerTrack{}, form: of}
 	var ordinals []uint64
 	for i := range found.Hits {
 		if h := &found.Hits[i]; h.IsEvent() {

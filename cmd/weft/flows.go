@@ -15,10 +15,9 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/flowindex"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 func flowsCommand(env *environment) *cli.Command {
@@ -80,11 +79,11 @@ const defaultConnected = 1000
 // flowQuery is one call of the flows command.
 type flowQuery struct {
 	file      string
-	id        string         // "": not set
-	time      *moment.Moment // nil: not set
-	arrow     uint64         // id of a flow in the output; 0: not set
+	id        string            // "": not set
+	time      *selection.Moment // nil: not set
+	arrow     uint64            // id of a flow in the output; 0: not set
 	marker    string
-	at        *moment.Moment
+	at        *selection.Moment
 	thread    string // for at
 	filter    *selection.Filter
 	connected bool
@@ -112,7 +111,7 @@ func newFlowQuery(c *cli.Context) (q *flowQuery, err error) {
 	}
 	q.file = c.Args().First()
 	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
-		at, err := moment.Parse(q.marker)
+		at, err := selection.ParseMoment(q.marker)
 		if err != nil {
 			return nil, usagef("--marker: %q is neither the number of an event, as in event=N of weft dump, nor a time such as 120ms", q.marker)
 		}
@@ -154,7 +153,7 @@ func (q *flowQuery) check(c *cli.Context) error {
 	case len(q.list.grep) > maxFindText:
 		return usagef("--grep: the text is longer than %d bytes", maxFindText)
 	case !slices.Contains(flowColumns, strings.TrimPrefix(q.list.sort, "-")) && c.IsSet("sort"):
-		return &usageError{Message: "--sort: " + suggest.Unknown("column", strings.TrimPrefix(q.list.sort, "-"), flowColumns).Error()}
+		return &usageError{Message: "--sort: " + words.Unknown("column", strings.TrimPrefix(q.list.sort, "-"), flowColumns).Error()}
 	case q.connected && strings.TrimPrefix(q.list.sort, "-") == "connected":
 		return usagef("--sort connected is for the list; with --connected, sort by another column")
 	case q.nested && !q.connected:
@@ -184,7 +183,7 @@ func (q *flowQuery) parseFlow(text string) (err error) {
 }
 
 // parseFlowName splits "flow:ID;TIME"; the time may be missing. An id may contain a semicolon if no number follows it.
-func parseFlowName(text string) (id string, at *moment.Moment, err error) {
+func parseFlowName(text string) (id string, at *selection.Moment, err error) {
 	id, ok := strings.CutPrefix(text, "flow:")
 	if !ok || id == "" {
 		return "", nil, usagef("invalid flow %q; write %s or '%[2]s;TIME'; to search markers for a text, write --grep %[1]s", text, "flow:"+cmp.Or(id, "ID"))
@@ -193,7 +192,7 @@ func parseFlowName(text string) (id string, at *moment.Moment, err error) {
 	if i < 1 {
 		return id, nil, nil
 	}
-	m, err := moment.Parse(id[i+1:])
+	m, err := selection.ParseMoment(id[i+1:])
 	switch {
 	case err == nil:
 		return id[:i], &m, nil
@@ -228,7 +227,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
 	p := &flowPrinter{
-		ctx: ctx, trace: trace, index: index, span: moment.SpanOf(trace), w: w, limit: q.limit,
+		ctx: ctx, trace: trace, index: index, span: selection.SpanOf(trace), w: w, limit: q.limit,
 		nested: q.nested, tracks: map[timeline.TrackLane]*markerTrack{},
 	}
 	p.form = &flowText{flowPrinter: p, on: env.terminal(env.stdout)}

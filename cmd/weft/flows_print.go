@@ -11,7 +11,6 @@ import (
 
 	"github.com/weft-trace/weft/internal/find"
 	"github.com/weft-trace/weft/internal/flowindex"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -22,7 +21,7 @@ type flowPrinter struct {
 	ctx    context.Context
 	trace  *timeline.Timeline
 	index  *flowindex.Index
-	span   moment.Span
+	span   selection.Span
 	w      *bufio.Writer
 	limit  int
 	nested bool // nested markers connect flows too
@@ -68,7 +67,7 @@ const maxNext = 100
 const labelBatch = 1 << 12
 
 // flowName returns the name of a flow, which parseFlowName parses.
-func flowName(f flowindex.Flow, span moment.Span) string {
+func flowName(f flowindex.Flow, span selection.Span) string {
 	return "flow:" + f.ID + ";" + span.Since(f.Start)
 }
 

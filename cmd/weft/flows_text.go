@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // flowText writes flows as text.
@@ -33,7 +33,7 @@ func (t *flowText) head(format string, args ...any) error {
 func (t *flowText) placed(before string, m *marker, after string) error {
 	place := t.place(m)
 	if t.on.Columns > 0 {
-		place = table.Elide(place, max(t.on.Columns-cellwidth.Of(before)-cellwidth.Of(after), minTextWidth))
+		place = table.Elide(place, max(t.on.Columns-words.Width(before)-words.Width(after), minTextWidth))
 	}
 	_, err := fmt.Fprintln(t.w, before+place+after)
 	return err

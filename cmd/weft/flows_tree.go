@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // flowTree collects the flows that are reached, to write them as a tree below the flows that the search started from.
@@ -73,9 +73,9 @@ func (t *flowText) writeTree() error {
 	names := 0
 	for i := range tree.branches {
 		b := &tree.branches[i]
-		names = max(names, 3*min(b.depth, maxIndent)+cellwidth.Of(printable(t.name(b.flow))))
+		names = max(names, 3*min(b.depth, maxIndent)+words.Width(printable(t.name(b.flow))))
 	}
-	if err := t.head("%s %7s %16s  %s", cellwidth.Left("FLOW", names), "MARKERS", "LENGTH", "LINK"); err != nil {
+	if err := t.head("%s %7s %16s  %s", words.PadRight("FLOW", names), "MARKERS", "LENGTH", "LINK"); err != nil {
 		return err
 	}
 	for _, root := range tree.roots {
@@ -127,7 +127,7 @@ func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names 
 		link = fmt.Sprintf("step %d, %s event %d", b.depth, b.link, b.through.Event)
 	}
 	f := b.flow
-	err := t.row("%s %7s %16s  %s", cellwidth.Left(own+printable(t.name(f)), names), table.Thousands(f.Members), table.MomentText(max(f.End-f.Start, 0)), link)
+	err := t.row("%s %7s %16s  %s", words.PadRight(own+printable(t.name(f)), names), table.Thousands(f.Members), table.MomentText(max(f.End-f.Start, 0)), link)
 	if err != nil {
 		return err
 	}

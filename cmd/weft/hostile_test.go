@@ -12,8 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // marks are in all names in TestNothingReachesTheTerminal: direction marks, sequences that color, name and clear a terminal,
@@ -76,7 +76,7 @@ func mayBeWrong(args []string) bool {
 
 // harmful reports whether a character may do more in a terminal than be displayed, except for line ends and tabs, which weft
 // writes itself.
-func harmful(r rune) bool { return r != '\n' && r != '\t' && escapes.Special(r) }
+func harmful(r rune) bool { return r != '\n' && r != '\t' && words.Special(r) }
 
 // fileMarks are the marks that file names can contain.
 const fileMarks = "\u202e\x1b[31m\r\n\u009b2J\u200f"

@@ -12,7 +12,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -172,8 +171,8 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("size", "%s bytes, %s unpacked", table.Thousands(r.BytesIn), table.Thousands(r.BytesUnpacked))
 	}
 	if r.Span != nil {
-		row("time", "%s, from %s to %s", moment.Text(r.Span.End-r.Span.Start),
-			moment.OnClock(r.Span.Start), moment.OnClock(r.Span.End))
+		row("time", "%s, from %s to %s", selection.FormatMoment(r.Span.End-r.Span.Start),
+			selection.OnClock(r.Span.Start), selection.OnClock(r.Span.End))
 	}
 	if r.Clock != nil {
 		row("clock", "%s", printable(clockLine(r.Clock)))

@@ -10,11 +10,11 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // screenWidth is the width of text that is not written to a terminal.
@@ -45,7 +45,7 @@ const labelWidth = 12
 // row adds a line with a label; "" continues the previous label. It skips empty text.
 func (s *screen) row(label, text string) {
 	if text != "" {
-		s.line(cellwidth.Left("  "+label, labelWidth+2) + table.Elide(text, s.width-labelWidth-2))
+		s.line(words.PadRight("  "+label, labelWidth+2) + table.Elide(text, s.width-labelWidth-2))
 	}
 }
 
@@ -72,19 +72,19 @@ func (s *screen) list(label string, limit int, lines []string) {
 }
 
 // fill adds one line with the words of a list that fit, and the number of the others.
-func (s *screen) fill(label string, words []string) {
+func (s *screen) fill(label string, list []string) {
 	room, line := s.width-labelWidth-2, ""
-	for i, word := range words {
+	for i, word := range list {
 		next := word
 		if i > 0 {
 			next = line + ", " + word
 		}
 		more := ""
-		if rest := len(words) - i - 1; rest > 0 {
+		if rest := len(list) - i - 1; rest > 0 {
 			more = fmt.Sprintf(", … %s more", table.Thousands(rest))
 		}
-		if i > 0 && cellwidth.Of(next+more) > room {
-			line += fmt.Sprintf(", … %s more", table.Thousands(len(words)-i))
+		if i > 0 && words.Width(next+more) > room {
+			line += fmt.Sprintf(", … %s more", table.Thousands(len(list)-i))
 			break
 		}
 		line = next
@@ -96,7 +96,7 @@ func (s *screen) fill(label string, words []string) {
 func (s *screen) overview(name string, r *convert.Report, o *report.Overview, part bool) {
 	rec := &o.Recording
 	what := title(rec, r.Format)
-	title := table.Elide(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what
+	title := table.Elide(inputName(name), max(s.width-words.Width(what)-2, 20)) + ": " + what
 	fmt.Fprintln(s, s.on.Heading(table.Elide(title, s.width)))
 	s.row("length", lengthLine(rec, r))
 	s.row("busy", s.on.Spark(o.Busy[:]))
@@ -123,7 +123,7 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 // next adds commands to copy. FILE replaces a file name that is too long for the screen.
 func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
 	lines := nextLines(shellWord(name), r, o)
-	if slices.ContainsFunc(lines, func(line string) bool { return cellwidth.Of(line) > s.width-labelWidth-2 }) {
+	if slices.ContainsFunc(lines, func(line string) bool { return words.Width(line) > s.width-labelWidth-2 }) {
 		lines = nextLines("FILE", r, o)
 	}
 	s.rows = 0
@@ -278,7 +278,7 @@ func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []strin
 		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), table.MomentText(t.Start-start), t.ShownTID().Title(table.Elide(t.Thread, 24), "tid"))
 		if t.Name != "" {
 			note := producers.RecorderNote(t.Name)
-			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-5-cellwidth.Of(line+note))
+			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-5-words.Width(line+note))
 			line = strings.TrimSuffix(line+" "+note, " ")
 		}
 		lines = append(lines, line)
@@ -289,7 +289,7 @@ func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []strin
 // placeText formats a name and its location to fit in room columns. It shortens the location first.
 func placeText(name, location string, room int) string {
 	text := table.Elide(printable(name), max(room, minTextWidth))
-	if room -= cellwidth.Of(text) + 1; location != "" && room >= minTextWidth {
+	if room -= words.Width(text) + 1; location != "" && room >= minTextWidth {
 		text += " " + table.Elide(printable(location), room)
 	}
 	return text

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // screenOf returns what weft info prints about a file on a terminal with the given width.
@@ -42,8 +42,8 @@ func TestInfoFitsAScreen(t *testing.T) {
 					t.Errorf("%d lines", len(lines))
 				}
 				for _, line := range lines {
-					if cellwidth.Of(line) > width {
-						t.Errorf("%d columns: %s", cellwidth.Of(line), line)
+					if words.Width(line) > width {
+						t.Errorf("%d columns: %s", words.Width(line), line)
 					}
 				}
 			}
@@ -74,7 +74,7 @@ func TestInfoOfLongName(t *testing.T) {
 	}
 	text := screenOf(t, path, 100)
 	for line := range strings.Lines(text) {
-		if cellwidth.Of(strings.TrimSuffix(line, "\n")) > 100 {
+		if words.Width(strings.TrimSuffix(line, "\n")) > 100 {
 			t.Errorf("too long: %s", line)
 		}
 	}

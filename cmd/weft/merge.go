@@ -20,8 +20,8 @@ import (
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // inputsFrom is the flag for a file that lists inputs.
@@ -376,7 +376,7 @@ func (j *mergeJob) named(flag, name string) (int, error) {
 	if len(names) > 20 {
 		return 0, usagef("--%s: no input is called %q", flag, name)
 	}
-	return 0, usagef("--%s: %v", flag, suggest.Unknown("input", name, names))
+	return 0, usagef("--%s: %v", flag, words.Unknown("input", name, names))
 }
 
 // durationText matches a decimal number with a unit.

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/weft-trace/weft/internal/inputs"
-	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // checkReadOnce rejects standard input and pipes, which can be read only once, if they would be read twice.
@@ -74,7 +74,7 @@ func (j *mergeJob) spool(ctx context.Context, name string) (path string, err err
 	j.spooled = append(j.spooled, f.Name())
 	copied := make(chan error, 1)
 	go func() { // reading may block forever
-		_, err := io.Copy(f, jsondoc.Cancelled(ctx, in))
+		_, err := io.Copy(f, readers.Cancelled(ctx, in))
 		copied <- errors.Join(err, f.Close())
 	}()
 	select {
@@ -168,7 +168,7 @@ func sumOf(ctx context.Context, path string) (sum [sha256.Size]byte, err error) 
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, jsondoc.Cancelled(ctx, f)); err != nil {
+	if _, err := io.Copy(h, readers.Cancelled(ctx, f)); err != nil {
 		return sum, err
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil

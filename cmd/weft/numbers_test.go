@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -36,15 +36,15 @@ func TestThousands(t *testing.T) {
 
 // --from and --to accept the times printed in columns.
 func TestMomentText(t *testing.T) {
-	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1210997123: "1,210.997123ms", 3600 * 1e9: "3,600,000.000ms"} {
+	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1: "0.000001ms", 1210997123: "1,210.997123ms", 3600 * 1e9: "3,600,000.000ms"} {
 		if got := table.MomentText(at); got != want {
 			t.Errorf("%d: %s, want %s", at, got, want)
 		}
-		read, err := moment.Parse(want)
+		read, err := selection.ParseMoment(want)
 		if err != nil {
 			t.Error(err)
 		}
-		if got, err := read.In(moment.Span{End: 3600 * 1e9}); got != at || err != nil {
+		if got, err := read.In(selection.Span{End: 3600 * 1e9}); got != at || err != nil {
 			t.Errorf("%s is read as %d: %v", want, got, err)
 		}
 	}

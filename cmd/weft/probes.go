@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/probescripts"
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/tracer"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 func probesCommand(env *environment) *cli.Command {
@@ -37,9 +37,9 @@ docs/probes.md is a tutorial, from a C program to the trace and its reports.`,
 		Action: func(c *cli.Context) error {
 			subcommands := []string{"list", "scripts", "record"}
 			if c.NArg() == 0 {
-				return usagef("no subcommand; use weft probes %s", suggest.List(subcommands))
+				return usagef("no subcommand; use weft probes %s", words.List(subcommands))
 			}
-			return usagef("%v", suggest.Unknown("subcommand of probes", c.Args().First(), subcommands))
+			return usagef("%v", words.Unknown("subcommand of probes", c.Args().First(), subcommands))
 		},
 	}
 }
@@ -50,16 +50,16 @@ func tracerFlag(value string) cli.Flag {
 }
 
 // tracerOf reads the flag from tracerFlag: "" if it is not set and has no default.
-func tracerOf(c *cli.Context) (probescripts.Tracer, error) {
+func tracerOf(c *cli.Context) (tracer.Tracer, error) {
 	name := c.String("tracer")
 	if name == "" && !c.IsSet("tracer") {
 		return "", nil
 	}
-	tracer, err := probescripts.ParseTracer(name)
+	tr, err := tracer.ParseTracer(name)
 	if err != nil {
 		return "", usagef("--tracer: %v", err)
 	}
-	return tracer, nil
+	return tr, nil
 }
 
 func probesListCommand(env *environment) *cli.Command {
@@ -75,31 +75,31 @@ arguments. The head of each script names the tracer versions it was run with:
 			if c.NArg() > 0 {
 				return usagef("probes list takes no argument; to print a script, run weft probes scripts %s", c.Args().First())
 			}
-			tracer, err := tracerOf(c)
+			tr, err := tracerOf(c)
 			if err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				return writeScriptsJSON(env.stdout, tracer)
+				return writeScriptsJSON(env.stdout, tr)
 			}
-			return listProbes(env.stdout, tracer)
+			return listProbes(env.stdout, tr)
 		},
 	}
 }
 
 // listProbes lists the scripts and probes that weft can record with a tracer; "": with any.
-func listProbes(w io.Writer, only probescripts.Tracer) error {
-	scripts, err := probescripts.All()
+func listProbes(w io.Writer, only tracer.Tracer) error {
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	for _, tracer := range probescripts.Tracers() {
-		if only != "" && only != tracer {
+	for _, tr := range tracer.Tracers() {
+		if only != "" && only != tr {
 			continue
 		}
-		fmt.Fprintf(&b, "Scripts for %s:\n", tracer)
-		listScripts(&b, scripts, tracer)
+		fmt.Fprintf(&b, "Scripts for %s:\n", tr)
+		listScripts(&b, scripts, tr)
 		b.WriteString("\n")
 	}
 	b.WriteString("Probes that they record (layout stands for layout-start and layout-end):\n")
@@ -120,15 +120,15 @@ Next:
 }
 
 // listScripts writes the scripts of a tracer, one per line.
-func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probescripts.Tracer) {
+func listScripts(b *strings.Builder, scripts []tracer.Script, tr tracer.Tracer) {
 	for i := range scripts {
 		s := &scripts[i]
-		if s.Tracer != tracer {
+		if s.Tracer != tr {
 			continue
 		}
 		fmt.Fprintf(b, "  %-13s %s", s.Name, s.About())
 		switch {
-		case s.Name == tracer.Default():
+		case s.Name == tr.Default():
 			b.WriteString(" (default)")
 		case !s.Records():
 			b.WriteString(" (prints tables; not for weft probes record)")
@@ -141,7 +141,7 @@ func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probe
 }
 
 // listProviders writes the probes that scripts declare and their arguments, by provider.
-func listProviders(b *strings.Builder, scripts []probescripts.Script, only probescripts.Tracer) {
+func listProviders(b *strings.Builder, scripts []tracer.Script, only tracer.Tracer) {
 	var providers []string
 	probes := map[string][]string{} // by provider, as printed
 	seen := map[string]bool{}
@@ -211,18 +211,18 @@ Examples:
    weft probes scripts layout.d > layout.d`,
 		Flags: []cli.Flag{tracerFlag(""), jsonFlag("print one line of JSON per script; of NAME with its text")},
 		Action: func(c *cli.Context) error {
-			tracer, err := tracerOf(c)
+			tr, err := tracerOf(c)
 			if err != nil {
 				return err
 			}
 			switch c.NArg() {
 			case 0:
 				if c.Bool("json") {
-					return writeScriptsJSON(env.stdout, tracer)
+					return writeScriptsJSON(env.stdout, tr)
 				}
-				return listScriptsOf(env.stdout, tracer)
+				return listScriptsOf(env.stdout, tr)
 			case 1:
-				script, err := findScript(tracer, c.Args().First())
+				script, err := findScript(tr, c.Args().First())
 				if err != nil {
 					return err
 				}
@@ -240,18 +240,18 @@ Examples:
 }
 
 // listScriptsOf writes the scripts of one tracer or, if only is empty, of all.
-func listScriptsOf(w io.Writer, only probescripts.Tracer) error {
-	scripts, err := probescripts.All()
+func listScriptsOf(w io.Writer, only tracer.Tracer) error {
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	for _, tracer := range probescripts.Tracers() {
+	for _, tr := range tracer.Tracers() {
 		if only == "" {
-			fmt.Fprintf(&b, "%s:\n", tracer)
+			fmt.Fprintf(&b, "%s:\n", tr)
 		}
-		if only == "" || only == tracer {
-			listScripts(&b, scripts, tracer)
+		if only == "" || only == tr {
+			listScripts(&b, scripts, tr)
 		}
 	}
 	_, err = io.WriteString(w, b.String())
@@ -259,10 +259,10 @@ func listScriptsOf(w io.Writer, only probescripts.Tracer) error {
 }
 
 // findScript returns one of the scripts that weft ships.
-func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, error) {
-	script, err := probescripts.Find(tracer, name)
-	if errors.Is(err, probescripts.ErrUnknown) {
-		return nil, usagef("%s", unknownScript(tracer, name))
+func findScript(tr tracer.Tracer, name string) (*tracer.Script, error) {
+	script, err := tracer.FindScript(tr, name)
+	if errors.Is(err, tracer.ErrUnknown) {
+		return nil, usagef("%s", unknownScript(tr, name))
 	}
 	if err != nil {
 		return nil, usagef("%v", err)
@@ -271,20 +271,20 @@ func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, 
 }
 
 // unknownScript returns the message for a script that no tracer, or only another one, has; it suggests a similar name.
-func unknownScript(tracer probescripts.Tracer, name string) string {
+func unknownScript(tr tracer.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
-	if tracer != "" {
-		message += " for " + string(tracer)
+	if tr != "" {
+		message += " for " + string(tr)
 	}
 	var names []string
-	if scripts, err := probescripts.All(); err == nil {
+	if scripts, err := tracer.Scripts(); err == nil {
 		for _, s := range scripts {
-			if tracer == "" || s.Tracer == tracer {
+			if tr == "" || s.Tracer == tr {
 				names = append(names, s.Name)
 			}
 		}
 	}
-	if near := suggest.Near(name, names); near != "" {
+	if near := words.Near(name, names); near != "" {
 		return message + "; did you mean " + near + "?"
 	}
 	return message + "; weft probes list shows all"

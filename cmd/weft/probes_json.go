@@ -4,20 +4,20 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/probescripts"
+	"github.com/weft-trace/weft/internal/tracer"
 )
 
 // scriptReport is the JSON form of a script.
 type scriptReport struct {
-	Script  string              `json:"script"` // the name of its file
-	Tracer  probescripts.Tracer `json:"tracer"`
-	About   string              `json:"about"`
-	Default bool                `json:"default"` // weft probes record runs it by default
-	Records bool                `json:"records"` // it prints probe lines; other scripts print tables
-	Run     string              `json:"run"`     // the tracer it was run with, or why it was not run
-	Usage   string              `json:"usage"`   // how to run it without weft
-	Probes  []scriptProbe       `json:"probes"`
-	Text    string              `json:"text,omitempty"` // of the requested script
+	Script  string        `json:"script"` // the name of its file
+	Tracer  tracer.Tracer `json:"tracer"`
+	About   string        `json:"about"`
+	Default bool          `json:"default"` // weft probes record runs it by default
+	Records bool          `json:"records"` // it prints probe lines; other scripts print tables
+	Run     string        `json:"run"`     // the tracer it was run with, or why it was not run
+	Usage   string        `json:"usage"`   // how to run it without weft
+	Probes  []scriptProbe `json:"probes"`
+	Text    string        `json:"text,omitempty"` // of the requested script
 }
 
 // scriptProbe is a probe that a script records.
@@ -32,7 +32,7 @@ type probeArgument struct {
 	Type string `json:"type"`
 }
 
-func newScriptReport(s *probescripts.Script) *scriptReport {
+func newScriptReport(s *tracer.Script) *scriptReport {
 	r := &scriptReport{
 		Script: s.File(), Tracer: s.Tracer, About: s.About(), Default: s.Name == s.Tracer.Default(), Records: s.Records(), Run: s.TestedWith(), Usage: s.Usage(),
 		Probes: []scriptProbe{},
@@ -50,8 +50,8 @@ func newScriptReport(s *probescripts.Script) *scriptReport {
 }
 
 // writeScriptsJSON writes a line for each script of a tracer or, if only is empty, of all tracers.
-func writeScriptsJSON(w io.Writer, only probescripts.Tracer) error {
-	scripts, err := probescripts.All()
+func writeScriptsJSON(w io.Writer, only tracer.Tracer) error {
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracer"
 )
@@ -374,7 +373,7 @@ func TestLive(t *testing.T) {
 func TestLiveDTrace(t *testing.T) {
 	missing := missingForPrograms()
 	if missing == "" {
-		if _, err := tracer.Find(probescripts.DTrace); err != nil {
+		if _, err := tracer.Find(tracer.DTrace); err != nil {
 			missing = err.Error()
 		}
 	}
@@ -388,7 +387,7 @@ func TestLiveDTrace(t *testing.T) {
 // A tracer records what the program reports itself: every firing of every thread in its order, with
 // its arguments, at a time between the program's own readings of the clock, and nested as the rules say.
 func testFirings(t *testing.T, mozsim, file, scenario string) {
-	script, err := probescripts.Find("", file)
+	script, err := tracer.FindScript("", file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,8 +408,8 @@ func testFirings(t *testing.T, mozsim, file, scenario string) {
 }
 
 // recordedBy reports whether a script declares a probe, or the start that it is the end of.
-func recordedBy(script *probescripts.Script, probe string) bool {
-	return slices.ContainsFunc(script.Probes(), func(p probescripts.Probe) bool {
+func recordedBy(script *tracer.Script, probe string) bool {
+	return slices.ContainsFunc(script.Probes(), func(p tracer.Probe) bool {
 		return baseOf(strings.TrimPrefix(p.Name, "trace_mozilla:")) == baseOf(probe)
 	})
 }
@@ -552,12 +551,12 @@ func testDryRun(t *testing.T, mozsim string) {
 	if bytes.Contains(help, []byte("--dry-run")) {
 		dry = "--dry-run"
 	}
-	scripts, err := probescripts.All()
+	scripts, err := tracer.Scripts()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range scripts {
-		if s.Tracer != probescripts.Bpftrace || slices.Contains([]string{"mozilla", "mozilla-text", "layout", "system"}, s.Name) {
+		if s.Tracer != tracer.Bpftrace || slices.Contains([]string{"mozilla", "mozilla-text", "layout", "system"}, s.Name) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -581,7 +580,7 @@ func testDryRun(t *testing.T, mozsim string) {
 var fixedProbe = regexp.MustCompile(`(?m)^usdt:"?(/[^":]+)"?:(\w+:\w+)`)
 
 // needPrograms skips a test of a script for a program that is not there or has not all the probes.
-func needPrograms(t *testing.T, s *probescripts.Script) {
+func needPrograms(t *testing.T, s *tracer.Script) {
 	t.Helper()
 	if _, _, wanted := s.WithoutMissingProbes(nil); len(wanted) > 0 && !strings.HasPrefix(wanted[0], "trace_mozilla:") {
 		t.Skipf("bpftrace live: skipped: no program with %s", wanted[0])

@@ -16,7 +16,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/trace"
 )
@@ -38,7 +37,7 @@ Examples:
    sudo weft probes record --script system -p 1234 -o firefox.pftrace
    sudo weft probes record --script ./mine.bt -c ./program -o program.pftrace`,
 		Flags: []cli.Flag{
-			tracerFlag(string(probescripts.Bpftrace)),
+			tracerFlag(string(tracer.Bpftrace)),
 			&cli.StringFlag{Name: "script", Usage: "run `SCRIPT`: a name from weft probes list, or a file", DefaultText: "mozilla; layout for dtrace"},
 			&cli.StringFlag{Name: "c", Usage: "start the command `CMD` and record it until it ends"},
 			&cli.IntFlag{Name: "p", Usage: "record the process `PID` until it ends or Ctrl-C", DefaultText: "none"},
@@ -125,7 +124,7 @@ func (j *recordJob) chooseScript(c *cli.Context) error {
 		}
 		name = kind.Default()
 	}
-	script := &probescripts.Script{Tracer: kind}
+	script := &tracer.Script{Tracer: kind}
 	if strings.ContainsRune(name, os.PathSeparator) {
 		text, err := readSmall(name)
 		if err != nil {
@@ -430,7 +429,7 @@ func (j *recordJob) writeReport(report *convert.Report) error {
 
 // largerBuffers explains how to enlarge the buffers of the tracer.
 func (j *recordJob) largerBuffers() string {
-	if j.tracer.Script.Tracer == probescripts.DTrace {
+	if j.tracer.Script.Tracer == tracer.DTrace {
 		return "raise bufsize in a copy of the script (weft probes scripts prints it)"
 	}
 	return "set BPFTRACE_PERF_RB_PAGES to 1024 or more (default: 64)"
@@ -438,7 +437,7 @@ func (j *recordJob) largerBuffers() string {
 
 // whyNoProbe explains why probes may not have fired.
 func (j *recordJob) whyNoProbe() string {
-	if j.tracer.Script.Tracer == probescripts.DTrace {
+	if j.tracer.Script.Tracer == tracer.DTrace {
 		return "dtrace -l -p PID lists the probes of a process"
 	}
 	if !j.tracer.Script.NeedsProgram() {

@@ -14,9 +14,9 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/selection"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -140,12 +140,12 @@ func findReport(c *cli.Context) (*reportKind, error) {
 		return &r, nil
 	}
 	if c.NArg() == 0 {
-		return nil, usagef("no report; use %s", suggest.List(names))
+		return nil, usagef("no report; use %s", words.List(names))
 	}
 	if c.Args().First() == "compare" {
 		return nil, usagef("compare is a command of its own: weft compare BASE NEW")
 	}
-	return nil, &usageError{Message: suggest.Unknown("report", c.Args().First(), names).Error()}
+	return nil, &usageError{Message: words.Unknown("report", c.Args().First(), names).Error()}
 }
 
 // hasFlag reports whether a set of flags contains a name.

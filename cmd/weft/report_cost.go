@@ -10,12 +10,11 @@ import (
 
 	engine "github.com/weft-trace/weft/internal/attribution"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // The meaning of --by in the reports that have it.
@@ -91,7 +90,7 @@ func makeCosts(c *cli.Context, in *reportInput, limit int) (r *table.Report, err
 		if err != nil {
 			return err
 		}
-		r = report.CostReport(q.heading(tables, moment.SpanOf(in.timeline)), tables)
+		r = report.CostReport(q.heading(tables, selection.SpanOf(in.timeline)), tables)
 		if r.Nothing = note; len(q.others) > 0 {
 			r.Sections[0].After = []string{"More: --type all, " + printable(strings.Join(q.others, ", "))}
 		}
@@ -173,7 +172,7 @@ func mostUseful(result *costtables.Tables, types []string) (best, others []strin
 }
 
 // heading states which part of the time the tables cover, and the base of their percentages.
-func (q *costQuery) heading(tables []*costtables.Table, span moment.Span) string {
+func (q *costQuery) heading(tables []*costtables.Table, span selection.Span) string {
 	if len(tables) == 0 {
 		return ""
 	}
@@ -191,7 +190,7 @@ func (q *costQuery) findType(result *costtables.Tables) (string, error) {
 	switch {
 	case i < 0:
 		instead := "; use " + strings.Join(all, ", ")
-		if near := suggest.Near(q.typ, all); near != "" {
+		if near := words.Near(q.typ, all); near != "" {
 			instead = "; did you mean " + near + "?"
 		}
 		return "", fmt.Errorf("the trace has no contexts of type %s%s", q.typ, instead)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // A column that a table cannot have is empty in CSV, never 0.
@@ -55,8 +55,8 @@ func TestCostsFitTheTerminal(t *testing.T) {
 			t.Fatalf("exit code %d", code)
 		}
 		for line := range strings.Lines(stdout.String()) {
-			if line = strings.TrimSuffix(line, "\n"); cellwidth.Of(emphasis.ReplaceAllString(line, "")) > width || strings.HasSuffix(line, "…") {
-				t.Errorf("%d columns in %d: %s", cellwidth.Of(emphasis.ReplaceAllString(line, "")), width, line)
+			if line = strings.TrimSuffix(line, "\n"); words.Width(emphasis.ReplaceAllString(line, "")) > width || strings.HasSuffix(line, "…") {
+				t.Errorf("%d columns in %d: %s", words.Width(emphasis.ReplaceAllString(line, "")), width, line)
 			}
 		}
 		if !strings.Contains(stdout.String(), want) || strings.Contains(stdout.String(), "more column") != (width < 300) {

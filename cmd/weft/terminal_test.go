@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // colored returns commands whose text has headings, or parts that users must not miss.
@@ -101,7 +101,7 @@ func TestElideTo(t *testing.T) {
 		{strings.Repeat("ü", 61), 60, strings.Repeat("ü", 39) + "…" + strings.Repeat("ü", 20)},
 		{"12345678901234567890", 8, "1…0"}, {"first … last", 8, "firs…ast"}, {"計算量計算量", 7, "計算…量"},
 	} {
-		if got := table.Elide(test.text, test.width); got != test.want || cellwidth.Of(got) > test.width {
+		if got := table.Elide(test.text, test.width); got != test.want || words.Width(got) > test.width {
 			t.Errorf("%q in %d columns: %q, want %q", test.text, test.width, got, test.want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestWidths(t *testing.T) {
 			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")
 				switch {
-				case columns > 0 && cellwidth.Of(line) > columns:
+				case columns > 0 && words.Width(line) > columns:
 					t.Errorf("weft %s in %d columns: a longer line\n%s", test.args, columns, line)
 				case cut.MatchString(line), strings.Contains(line, "--crashpad"):
 					t.Errorf("weft %s in %d columns: a number or a command line is cut\n%s", test.args, columns, line)

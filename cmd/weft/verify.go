@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/table"
-	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -63,7 +63,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 
 // verifyReader checks the trace in r. It also reports whether r starts like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
-	unpacked, err := unpack.OpenStrict(c.Context, r, "")
+	unpacked, err := inputs.UnpackStrict(c.Context, r, "")
 	if err != nil {
 		return nil, false, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -79,8 +79,8 @@ type viewJob struct {
 	once   bool
 	direct bool
 
-	window moment.Window // the part to show first
-	event  *uint32       // the event to select; nil: none
+	window selection.Window // the part to show first
+	event  *uint32          // the event to select; nil: none
 	pin    []string
 }
 
@@ -127,7 +127,7 @@ func (j *viewJob) readFirstView(c *cli.Context) (err error) {
 			return usagef("--%s: the time is empty; write, for example, 1.5s or 300ms", name)
 		}
 	}
-	if j.window, err = moment.ParseWindow(c.String("from"), c.String("to")); err != nil {
+	if j.window, err = selection.ParseWindow(c.String("from"), c.String("to")); err != nil {
 		return &usageError{Message: err.Error()}
 	}
 	if c.IsSet("event") {

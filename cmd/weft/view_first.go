@@ -13,8 +13,8 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/load"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/view"
 )
@@ -162,9 +162,9 @@ func (v *viewing) requested(ctx context.Context, first *view.FirstView, name str
 		return nil
 	}
 	first.Window = nil
-	var span moment.Span
+	var span selection.Span
 	if report != nil && report.Span != nil {
-		span = moment.Span{Start: report.Span.Start, End: report.Span.End}
+		span = selection.Span{Start: report.Span.Start, End: report.Span.End}
 	}
 	if v.event != nil || report == nil {
 		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)
@@ -172,7 +172,7 @@ func (v *viewing) requested(ctx context.Context, first *view.FirstView, name str
 			return err
 		}
 		defer tr.Close()
-		span = moment.SpanOf(tl)
+		span = selection.SpanOf(tl)
 		if v.event != nil {
 			if first.Event, err = findEvent(ctx, tl, *v.event, report == nil); err != nil {
 				return fmt.Errorf("%s: %w", inputName(name), err)

@@ -20,7 +20,6 @@ import (
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/otlp"
-	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/view"
 )
 
@@ -297,7 +296,7 @@ func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containe
 	if v.opts.From != convert.FormatAuto && v.opts.From != convert.FormatPerfetto {
 		return false, nil
 	}
-	src, err := unpack.Open(ctx, in.reader(), v.opts.TempDir)
+	src, err := inputs.Unpack(ctx, in.reader(), v.opts.TempDir)
 	if err != nil {
 		return false, nil
 	}
@@ -309,7 +308,7 @@ func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containe
 
 // unpackTo writes the contents of a container.
 func unpackTo(ctx context.Context, dst io.Writer, src io.Reader, tempDir string) error {
-	r, err := unpack.OpenStrict(ctx, src, tempDir)
+	r, err := inputs.UnpackStrict(ctx, src, tempDir)
 	if err != nil {
 		return err
 	}

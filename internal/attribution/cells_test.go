@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/extsort/keytest"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -89,7 +89,7 @@ func TestPortion(t *testing.T) {
 
 // The keys of data sorted on disk agree with its order.
 func TestCostKeys(t *testing.T) {
-	t.Run("sets of events", func(t *testing.T) { keytest.Check(t, eventSetOrder) })
-	t.Run("cells", func(t *testing.T) { keytest.Check(t, cellOrder) })
-	t.Run("intervals", func(t *testing.T) { keytest.Check(t, intervalOrder) })
+	t.Run("sets of events", func(t *testing.T) { testkit.CheckKeys(t, eventSetOrder) })
+	t.Run("cells", func(t *testing.T) { testkit.CheckKeys(t, cellOrder) })
+	t.Run("intervals", func(t *testing.T) { testkit.CheckKeys(t, intervalOrder) })
 }

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // TypeID identifies a context type. The built-in types have fixed numbers; others are numbered in order of first use.
@@ -85,7 +85,7 @@ func ParseSource(name string) (Via, error) {
 	if i := slices.Index(ViaNames[:], name); i > 0 {
 		return Via(i), nil
 	}
-	return 0, suggest.Unknown("source", name, ViaNames[1:])
+	return 0, words.Unknown("source", name, ViaNames[1:])
 }
 
 // Global is the Process of contexts that belong to no process.

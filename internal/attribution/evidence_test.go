@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/extsort/keytest"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -85,7 +85,7 @@ func TestIdentityText(t *testing.T) {
 }
 
 // The keys of data sorted on disk agree with its order.
-func TestKeys(t *testing.T) { keytest.Check(t, evidenceOrder) }
+func TestKeys(t *testing.T) { testkit.CheckKeys(t, evidenceOrder) }
 
 // A pid in the arguments of an event means the process that had it when recorded, even if weft has renumbered that process. If
 // two processes in inputs with the same id space had it, it means the process that kept it.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // ViaName is the name of a Via in options.
@@ -31,7 +31,7 @@ func ParseFlowConflict(name string) (FlowConflict, error) {
 	if slices.Contains(names, name) {
 		return FlowConflict(name), nil
 	}
-	return "", suggest.Unknown("way", name, names)
+	return "", words.Unknown("way", name, names)
 }
 
 // Options configure an attribution. Unlike Rules, they are not validated. The zero value uses every source and the default

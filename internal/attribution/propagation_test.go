@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/extsort/keytest"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -50,4 +50,4 @@ func TestHistory(t *testing.T) {
 }
 
 // The keys of data sorted on disk agree with its order.
-func TestEntryKeys(t *testing.T) { keytest.Check(t, entryOrder) }
+func TestEntryKeys(t *testing.T) { testkit.CheckKeys(t, entryOrder) }

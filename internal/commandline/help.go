@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Width is the width of help texts if the terminal's width is unknown.
@@ -105,7 +105,7 @@ func (h *help) flags(flags []cli.Flag) {
 // Wrap returns a head followed by a text, which is wrapped at a width and indented to its start. If the text would have fewer
 // columns than minText, it is not wrapped.
 func Wrap(head, text string, width int) string {
-	indent := cellwidth.Of(head)
+	indent := words.Width(head)
 	if width-indent < minText {
 		return head + text + "\n"
 	}
@@ -113,7 +113,7 @@ func Wrap(head, text string, width int) string {
 	b.WriteString(head)
 	column := 0
 	for word := range strings.FieldsSeq(text) {
-		length := cellwidth.Of(word)
+		length := words.Width(word)
 		switch {
 		case column == 0:
 		case indent+column+1+length > width:

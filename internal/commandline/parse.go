@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // A Call is a parsed command line.
@@ -231,7 +231,7 @@ func unknownFlag(arg string, flags []cli.Flag, removed map[string]string) error 
 			}
 		}
 	}
-	if near := suggest.Near(name, names); near != "" {
+	if near := words.Near(name, names); near != "" {
 		return Usagef("unknown flag %s; did you mean %s?", dashed(name), dashed(near))
 	}
 	if !strings.HasPrefix(arg, "--") && len(name) > 1 {

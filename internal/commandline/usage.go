@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // UsageError is an error on the command line.
@@ -24,7 +24,7 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(f
 
 // UnknownValue returns the UsageError for an invalid value of a flag. what is the noun for a value.
 func UnknownValue(flag, what, value string, values ...string) error {
-	return Usagef("--%s: %v", flag, suggest.Unknown(what, value, values))
+	return Usagef("--%s: %v", flag, words.Unknown(what, value, values))
 }
 
 // Exclusive returns a UsageError if more than one of the flags is set.

@@ -11,11 +11,10 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // By selects the keys of a comparison.
@@ -47,12 +46,12 @@ func ParseBy(text string) (By, error) {
 	if b := slices.Index(ByNames(), text); b >= 0 {
 		return By(b), nil
 	}
-	return 0, suggest.Unknown("way to compare", text, ByNames())
+	return 0, words.Unknown("way to compare", text, ByNames())
 }
 
 // SumUp sums the selected part of a nested timeline. Errors come from temporary files or ctx.
 func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selection.Selection) (*Sums, error) {
-	span := moment.SpanOf(tl)
+	span := selection.SpanOf(tl)
 	from, to := selected.Clip(span.Start, span.End)
 	s := &Sums{Length: to - from, Values: map[Key]Value{}}
 	switch by {

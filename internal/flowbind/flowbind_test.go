@@ -9,8 +9,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // Memory budgets for the tests: everything in memory, and everything that can be on disk.
@@ -19,12 +19,12 @@ const (
 	smallMemory = 1
 )
 
-// resolve builds a timeline from its text form (package tracetext), nests it and resolves its flows.
+// resolve builds a timeline from its text form (package testkit), nests it and resolves its flows.
 func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: log})
-	if err := tracetext.Add(b, text); err != nil {
+	if err := testkit.Add(b, text); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(context.Background())
@@ -424,7 +424,7 @@ func TestNative(t *testing.T) {
 // Ends that bind to nothing become instants next to their thread.
 func TestUnboundEndsAreShown(t *testing.T) {
 	tl, log := resolve(t, largeMemory, "s 1/1 7 5\nf 1/1 text 9\n")
-	got, err := tracetext.Dump(context.Background(), tl)
+	got, err := testkit.Dump(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}

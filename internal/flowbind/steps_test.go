@@ -8,8 +8,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // Steps state the time and direction in which a flow passes a slice, and mark its last step, in time order and then in input
@@ -62,7 +62,7 @@ X 2/3 later 440 10 in=7
 	}
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})
-		if err := tracetext.Add(b, text); err != nil {
+		if err := testkit.Add(b, text); err != nil {
 			t.Fatal(err)
 		}
 		tl, err := b.Finish(context.Background())
@@ -119,7 +119,7 @@ func describeSteps(t *testing.T, steps *flowbind.Steps, names map[uint64]string)
 // A timeline without flows has no steps.
 func TestNoSteps(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
-	if err := tracetext.Add(b, "X 1/1 a 0 100"); err != nil {
+	if err := testkit.Add(b, "X 1/1 a 0 100"); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(context.Background())
@@ -151,7 +151,7 @@ func nestAndTake(tl *timeline.Timeline) (*flowbind.Steps, error) {
 func unnested(t *testing.T, memory int64, text string) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})
-	if err := tracetext.Add(b, text); err != nil {
+	if err := testkit.Add(b, text); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(context.Background())

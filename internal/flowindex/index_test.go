@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
-// index creates the index of a timeline in text form (package tracetext).
+// index creates the index of a timeline in text form (package testkit).
 func index(t testing.TB, memory int64, text string) *flowindex.Index {
 	t.Helper()
-	return indexOf(t, memory, func(b *timeline.Builder) error { return tracetext.Add(b, text) })
+	return indexOf(t, memory, func(b *timeline.Builder) error { return testkit.Add(b, text) })
 }
 
 // Memory budgets for the tests: everything in memory, and everything that can be on disk.
@@ -313,7 +313,7 @@ func TestFindFirefoxID(t *testing.T) {
 // Text ids whose text was not kept can be found, and are shown by their hash.
 func TestFindTextNotKept(t *testing.T) {
 	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
-		return tracetext.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
+		return testkit.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
 	})
 	x, err := flowindex.NewIndex(context.Background(), tl)
 	if err != nil {
@@ -394,7 +394,7 @@ X 1/1 zero 300 0 out=4
 	var thread timeline.TrackID
 	x := indexOf(t, largeMemory, func(b *timeline.Builder) error {
 		thread = b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 1})
-		return tracetext.Add(b, text)
+		return testkit.Add(b, text)
 	})
 	names := func(ordinals []uint64, err error) string {
 		t.Helper()
@@ -561,7 +561,7 @@ func TestIndexOfManySegments(t *testing.T) {
 		fmt.Fprintf(&text, "X 1/%d name%d %d 5 out=%d in=%d\n", 1+i%3, i, i*10, i%1000, (i+500)%1000)
 	}
 	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
-		return tracetext.Add(b, text.String())
+		return testkit.Add(b, text.String())
 	})
 	if tl.SegmentCount() < 2 {
 		t.Fatal("one segment only")

@@ -1,7 +1,7 @@
 // Package inputs finds the files that a command reads: named files, files in folders, files matching a pattern, and files in a
-// list. weft migrate also uses its walker.
+// list. It also unpacks gzip, zstd and zip, which it recognizes by content (unpack.go). weft migrate uses its walker.
 //
-// What does not live here: opening and reading the files.
+// What does not live here: the formats of traces.
 package inputs
 
 import (

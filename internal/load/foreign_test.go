@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -56,7 +56,7 @@ func pprofOf(t *testing.T) string {
 	if err := p.Write(&packed); err != nil {
 		t.Fatal(err)
 	}
-	in, err := unpack.OpenStrict(t.Context(), &packed, t.TempDir())
+	in, err := inputs.UnpackStrict(t.Context(), &packed, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

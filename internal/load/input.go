@@ -4,13 +4,13 @@ import (
 	"context"
 	"io"
 
-	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 // An input is unpacked and has a known format. It counts the bytes read from it.
 type input struct {
 	format   Format
-	unpacked *unpack.Source
+	unpacked *inputs.Source
 	plain    *replay
 	n        int64 // bytes read
 	failed   error // error from unpacking
@@ -18,7 +18,7 @@ type input struct {
 
 // openInput unpacks an input and, if from is FormatAuto, detects its format.
 func openInput(ctx context.Context, src io.Reader, from Format, tempDir string) (*input, error) {
-	unpacked, err := unpack.Open(ctx, src, tempDir)
+	unpacked, err := inputs.Unpack(ctx, src, tempDir)
 	if err != nil {
 		return nil, err
 	}

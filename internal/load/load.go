@@ -4,7 +4,7 @@
 //	t, err := load.OneWithSurvey(ctx, src, opts, survey)
 //	t, err := load.Many(ctx, job, opts)
 //
-// One and Many unpack the input (package unpack), detect its format (detect.go), let the format's reader fill a timeline.Builder
+// One and Many unpack the input (package inputs), detect its format (detect.go), let the format's reader fill a timeline.Builder
 // (readFormat), derive calls from V8 samples (jscalls.go), resolve nesting and flows (package flowbind) and, if requested,
 // attribute the work (package attribution). Many reads each input twice: once for clues to its offset, and once for its events
 // (many.go, package merge). The caller decides how to use the Trace: Write writes it; Attach and Walk prepare it for callers that

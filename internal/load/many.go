@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -228,7 +228,7 @@ func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, pr
 
 // cpuProfileClues reads the clues in a .cpuprofile, whose clock is its program's monotonic clock.
 func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *problem.Log) (*merge.Clues, error) {
-	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, in), problems, m.opts.profileMemory())
+	p, err := v8profile.ReadWithin(readers.Cancelled(ctx, in), problems, m.opts.profileMemory())
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -149,7 +149,7 @@ func choose[T ~string](what string, word *T, choices ...T) error {
 	for _, c := range choices {
 		names = append(names, string(c))
 	}
-	return suggest.Unknown(what, string(*word), names)
+	return words.Unknown(what, string(*word), names)
 }
 
 // allArgs reports whether all event arguments are kept.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
-	"github.com/weft-trace/weft/internal/unpack"
 )
 
 // An archive is a tar or zip file whose members are converted.
@@ -112,7 +111,7 @@ func (a *archive) forget() error {
 func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 	in := newHashedReader(f, a.count)
 	defer in.stop()
-	src, err := unpack.Open(ctx, in, "")
+	src, err := inputs.Unpack(ctx, in, "")
 	if err != nil {
 		return a.readFailure(ctx, in, err)
 	}

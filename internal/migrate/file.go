@@ -20,7 +20,6 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -263,7 +262,7 @@ func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashed
 
 // copyTrace unpacks and copies a Perfetto trace.
 func (w *Worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader, r *Record) error {
-	src, err := unpack.Open(ctx, in, "")
+	src, err := inputs.Unpack(ctx, in, "")
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 // The kinds of archives; records name them as formats.
@@ -60,7 +60,7 @@ func (s *sniffer) fill(f io.ReaderAt) (int, error) {
 		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)
 	}
 	n, err := f.ReadAt(s.buf[:headSize], 0)
-	if err == nil && (unpack.IsGzip(s.buf) || unpack.IsZstd(s.buf) || isAmbiguous(s.buf)) {
+	if err == nil && (inputs.IsGzip(s.buf) || inputs.IsZstd(s.buf) || isAmbiguous(s.buf)) {
 		n, err = f.ReadAt(s.buf, 0)
 	}
 	if err == io.EOF {
@@ -81,12 +81,12 @@ func (s *sniffer) head(packed []byte) []byte {
 	var err error
 	var r io.Reader
 	switch src := bytes.NewReader(packed); {
-	case unpack.IsGzip(packed):
+	case inputs.IsGzip(packed):
 		if s.gzip == nil {
 			s.gzip = new(gzip.Reader)
 		}
 		r, err = s.gzip, s.gzip.Reset(src)
-	case unpack.IsZstd(packed):
+	case inputs.IsZstd(packed):
 		if s.zstd == nil {
 			s.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 		}
@@ -121,12 +121,12 @@ func (s *sniffer) zipHead(member *zip.File) []byte {
 
 // zipMembers returns the files of a zip archive.
 func zipMembers(f io.ReaderAt, size int64) (members []*zip.File, err error) {
-	archive, err := unpack.OpenZip(f, size)
+	archive, err := inputs.OpenZip(f, size)
 	if err != nil {
 		return nil, err
 	}
 	for _, member := range archive.File {
-		if !unpack.IsClutter(member.Name) {
+		if !inputs.IsClutter(member.Name) {
 			members = append(members, member)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/weft-trace/weft/internal/pfwire/bundletest"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -41,10 +41,10 @@ func describe(t testing.TB, r *PacketReader) string {
 }
 
 func TestPacketReader(t *testing.T) {
-	a, b, c := bundletest.Plain(1, 10), bundletest.Plain(2, 300), bundletest.Plain(3, 0)
+	a, b, c := testkit.Plain(1, 10), testkit.Plain(2, 300), testkit.Plain(3, 0)
 	ab := append(bytes.Clone(a), b...)
 	unknown := wire.AppendUint(wire.AppendBytes(wire.AppendFixed64(nil, 7, 1), 2, []byte("not a packet")), 3, 1<<60)
-	zl, gz, zs := bundletest.Packet(50, bundletest.Zlib(t, ab)), bundletest.Packet(50, bundletest.Gzip(t, ab)), bundletest.Packet(133, bundletest.Zstd(t, ab))
+	zl, gz, zs := testkit.Packet(50, testkit.Zlib(t, ab)), testkit.Packet(50, testkit.Gzip(t, ab)), testkit.Packet(133, testkit.Zstd(t, ab))
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 	tests := []struct {
@@ -61,13 +61,13 @@ func TestPacketReader(t *testing.T) {
 		{"gzip bundle", gz, []string{"0 @0 gzip/1 ts=1", "1 @0 gzip/1 ts=2"}},
 		{"zstd bundles", join(zs, zs), []string{"0 @0 zstd/1 ts=1", "1 @0 zstd/1 ts=2",
 			fmt.Sprintf("2 @%d zstd/2 ts=1", len(zs)), fmt.Sprintf("3 @%d zstd/2 ts=2", len(zs))}},
-		{"bundle inside a bundle", join(bundletest.Packet(50, bundletest.Zlib(t, join(a, zs, c))), c), []string{"0 @0 zlib/1 ts=1",
+		{"bundle inside a bundle", join(testkit.Packet(50, testkit.Zlib(t, join(a, zs, c))), c), []string{"0 @0 zlib/1 ts=1",
 			"packet 1 (byte 0): bundle inside a bundle", "1 @0 zlib/1 ts=3", "2 @"}},
-		{"raw deflate", join(bundletest.Packet(50, bundletest.Zlib(t, ab)[2:]), c),
+		{"raw deflate", join(testkit.Packet(50, testkit.Zlib(t, ab)[2:]), c),
 			[]string{"packet 0 (byte 0): broken bundle of compressed packets: zlib: ", "0 @"}},
-		{"cut bundle", join(bundletest.Packet(133, bundletest.Zstd(t, ab)[:20]), c),
+		{"cut bundle", join(testkit.Packet(133, testkit.Zstd(t, ab)[:20]), c),
 			[]string{"packet 0 (byte 0): broken bundle of compressed packets: ", "0 @"}},
-		{"bundle with a cut packet", join(bundletest.Packet(50, bundletest.Zlib(t, ab[:len(ab)-1])), c), []string{"0 @0 zlib/1 ts=1",
+		{"bundle with a cut packet", join(testkit.Packet(50, testkit.Zlib(t, ab[:len(ab)-1])), c), []string{"0 @0 zlib/1 ts=1",
 			fmt.Sprintf("packet 1 (byte 0): broken bundle of compressed packets: at byte %d of it: message ends inside a field", len(a)), "1 @"}},
 		{"framing lost", join(a, []byte{0x0b, 1, 2, 3}, c),
 			[]string{"0 @0 none/0 ts=1", fmt.Sprintf("packet 1 (byte %d): no field of a Perfetto trace (it starts with 0x0b010203)", len(a))}},
@@ -102,7 +102,7 @@ func TestPacketReader(t *testing.T) {
 
 // A file can end anywhere: all packets before the end are read, and the reader reports a truncated one.
 func TestPacketReaderCutAnywhere(t *testing.T) {
-	parts := [][]byte{bundletest.Plain(1, 10), bundletest.Plain(2, 200), bundletest.Packet(50, bundletest.Zlib(t, bundletest.Plain(3, 5))), bundletest.Plain(4, 0)}
+	parts := [][]byte{testkit.Plain(1, 10), testkit.Plain(2, 200), testkit.Packet(50, testkit.Zlib(t, testkit.Plain(3, 5))), testkit.Plain(4, 0)}
 	whole := bytes.Join(parts, nil)
 	for n := range len(whole) + 1 {
 		complete, end := 0, 0
@@ -129,21 +129,21 @@ func TestPacketReaderCutAnywhere(t *testing.T) {
 }
 
 func TestPacketReaderLimits(t *testing.T) {
-	big := bundletest.Plain(2, 5000)
+	big := testkit.Plain(2, 5000)
 	streams := map[string][]byte{
-		"zlib": bundletest.Packet(50, bundletest.Zlib(t, big)),
-		"gzip": bundletest.Packet(50, bundletest.Gzip(t, big)),
-		"zstd": bundletest.Packet(133, bundletest.Zstd(t, big)),
+		"zlib": testkit.Packet(50, testkit.Zlib(t, big)),
+		"gzip": testkit.Packet(50, testkit.Gzip(t, big)),
+		"zstd": testkit.Packet(133, testkit.Zstd(t, big)),
 	}
 	for name, b := range streams {
-		r := NewPacketReader(bytes.NewReader(append(b, bundletest.Plain(3, 0)...)))
+		r := NewPacketReader(bytes.NewReader(append(b, testkit.Plain(3, 0)...)))
 		r.maxBundle = 4000
 		got := describe(t, r)
 		if !strings.HasPrefix(got, "packet 0 (byte 0): bundle of compressed packets is too large: more than 4000 bytes\n0 @") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	r := NewPacketReader(bytes.NewReader(append(bundletest.Plain(2, 5000), bundletest.Plain(3, 0)...)))
+	r := NewPacketReader(bytes.NewReader(append(testkit.Plain(2, 5000), testkit.Plain(3, 0)...)))
 	r.maxPacket = 4000
 	want := fmt.Sprintf("packet 0 (byte 0): packet is too large: 5006 bytes, the limit is 4000\n1 @%d none/0 ts=3\n", len(big))
 	if got := describe(t, r); got != want {
@@ -165,7 +165,7 @@ func TestPacketReaderDoesNotTrustLengths(t *testing.T) {
 
 func TestPacketReaderSourceError(t *testing.T) {
 	broken := errors.New("disk on fire")
-	r := NewPacketReader(io.MultiReader(bytes.NewReader(bundletest.Plain(1, 1)), iotest.ErrReader(broken)))
+	r := NewPacketReader(io.MultiReader(bytes.NewReader(testkit.Plain(1, 1)), iotest.ErrReader(broken)))
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -177,9 +177,9 @@ func TestPacketReaderSourceError(t *testing.T) {
 }
 
 func FuzzPacketReader(f *testing.F) {
-	f.Add(bytes.Join([][]byte{bundletest.Plain(1, 10), bundletest.Packet(50, bundletest.Zlib(f, bundletest.Plain(2, 5)))}, nil))
-	f.Add(bundletest.Packet(133, bundletest.Zstd(f, bundletest.Plain(2, 5))))
-	f.Add(bundletest.Packet(50, bundletest.Gzip(f, bundletest.Packet(50, nil))))
+	f.Add(bytes.Join([][]byte{testkit.Plain(1, 10), testkit.Packet(50, testkit.Zlib(f, testkit.Plain(2, 5)))}, nil))
+	f.Add(testkit.Packet(133, testkit.Zstd(f, testkit.Plain(2, 5))))
+	f.Add(testkit.Packet(50, testkit.Gzip(f, testkit.Packet(50, nil))))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		fast := NewPacketReader(bytes.NewReader(in))
 		slow := NewPacketReader(iotest.OneByteReader(bytes.NewReader(in)))
@@ -200,9 +200,9 @@ func FuzzPacketReader(f *testing.F) {
 }
 
 func BenchmarkPacketReader(b *testing.B) {
-	plain := bytes.Repeat(bundletest.Plain(123456789, 90), 4000)
+	plain := bytes.Repeat(testkit.Plain(123456789, 90), 4000)
 	for name, in := range map[string][]byte{
-		"plain": plain, "zlib": bundletest.Packet(50, bundletest.Zlib(b, plain)), "zstd": bundletest.Packet(133, bundletest.Zstd(b, plain)),
+		"plain": plain, "zlib": testkit.Packet(50, testkit.Zlib(b, plain)), "zstd": testkit.Packet(133, testkit.Zstd(b, plain)),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(plain)))

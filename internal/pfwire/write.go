@@ -12,9 +12,9 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // AttributeVersion is the trace attribute with the version of weft, which identifies packets written by weft.
@@ -93,7 +93,7 @@ func choose(what, name string, names ...string) (int, error) {
 	if i := slices.Index(names, name); i >= 0 || name == "" {
 		return max(i, 0), nil
 	}
-	return 0, suggest.Unknown(what, name, names)
+	return 0, words.Unknown(what, name, names)
 }
 
 // Write writes a timeline as a Perfetto trace. Packets are in time order; equal traces and options give equal bytes. Errors come

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // Snapshots of further machines contain the clock of the file: otherwise Perfetto v58 uses the machine's BOOTTIME as the clock of
@@ -16,7 +16,7 @@ func TestMachinesLeaveTheClockAlone(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
 	for machine, text := range []string{"I 1/1 a 7\nS 1/2 1 8 stack=main", "I 1/1 b 8\nS 1/2 1 9 stack=main", "I 1/1 c 9"} {
 		b.SetMachine(uint32(machine))
-		if err := tracetext.Add(b, text); err != nil {
+		if err := testkit.Add(b, text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,13 +23,13 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 var update = flag.Bool("update", false, "write the expected packets of the cases in testdata/write")
 
-// build returns a resolved timeline from its text form (package tracetext). prepare, if not nil, is called before the events are
+// build returns a resolved timeline from its text form (package testkit). prepare, if not nil, is called before the events are
 // added.
 func build(t testing.TB, text string, prepare func(*timeline.Builder)) *timeline.Timeline {
 	t.Helper()
@@ -37,7 +37,7 @@ func build(t testing.TB, text string, prepare func(*timeline.Builder)) *timeline
 	if prepare != nil {
 		prepare(b)
 	}
-	if err := tracetext.Add(b, text); err != nil {
+	if err := testkit.Add(b, text); err != nil {
 		t.Fatal(err)
 	}
 	return finishTimeline(t, b)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // contextTable finds the contexts of slices, in walk order.
@@ -67,7 +67,7 @@ func (t *contextTable) choose(by string) error {
 	}
 	types, known, ok := attribution.TypesNamed(t.result, by)
 	if !ok {
-		return &UnknownTypeError{suggest.Unknown("type of contexts", by, append([]string{AllContexts}, known...))}
+		return &UnknownTypeError{words.Unknown("type of contexts", by, append([]string{AllContexts}, known...))}
 	}
 	t.types = types
 	return nil

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // WriteFolded writes a line for each stack, the input of flame graph scripts: process, thread and frames, separated by semicolons, a
@@ -49,5 +49,5 @@ func (p *Profile) WriteFolded(w io.Writer) error {
 
 // foldedName escapes a name so that it is one frame on one line.
 func foldedName(name string) string {
-	return strings.ReplaceAll(printable.Line(name), ";", ":")
+	return strings.ReplaceAll(words.PrintableLine(name), ";", ":")
 }

@@ -1,6 +1,6 @@
-// Package readers contains code that the readers of several formats share: options (options.go), tracks for overlapping
-// intervals (lanes.go), records to be sorted by time (spool.go), and pictures (screenshot.go). Each format has a reader
-// in a package below.
+// Package readers contains code that the readers of several formats share: options (options.go), JSON documents
+// (document.go), tracks for overlapping intervals (lanes.go), records to be sorted by time (spool.go), and pictures
+// (screenshot.go). Each format has a reader in a package below.
 package readers
 
 import (

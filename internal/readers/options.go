@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -49,6 +48,6 @@ func (o *Options) Budget(n int64) int64 {
 func (o *Options) SpoolSize() int64 { return cmp.Or(o.Spool, o.Budget(4)) }
 
 // Document returns a reader of the JSON in r, which fails with ctx's error when ctx is done.
-func (o *Options) Document(ctx context.Context, r io.Reader) *jsondoc.Reader {
-	return jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), cmp.Or(o.Window, jsonscan.DefaultWindow)), o.Problems)
+func (o *Options) Document(ctx context.Context, r io.Reader) *Document {
+	return NewDocument(jsonscan.NewSize(Cancelled(ctx, r), cmp.Or(o.Window, jsonscan.DefaultWindow)), o.Problems)
 }

@@ -1,5 +1,5 @@
 // Package readertest runs the test cases of readers: files with an input and the expected result as text. A reader's tests define
-// one Suite, which loads, dumps and verifies all of them. Package tracetext defines the text form. Package readertest adds the
+// one Suite, which loads, dumps and verifies all of them. Package testkit defines the text form. Package readertest adds the
 // flag -update to test programs.
 package readertest
 

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -129,13 +129,13 @@ func (s *Suite[O]) Dump(tb testing.TB, r io.Reader, opts O) string {
 	tb.Helper()
 	tl, log, err := s.Load(tb, r, opts)
 	if err != nil {
-		return "error: " + err.Error() + "\n" + tracetext.Problems(log)
+		return "error: " + err.Error() + "\n" + testkit.Problems(log)
 	}
-	items, err := tracetext.Dump(context.Background(), tl)
+	items, err := testkit.Dump(context.Background(), tl)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return items + tracetext.About(tl) + tracetext.Problems(log)
+	return items + testkit.About(tl) + testkit.Problems(log)
 }
 
 // Run compares the result of each case with the expected one, for all Variants and several kinds of io.Reader, and verifies the

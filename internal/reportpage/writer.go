@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // markup is text that is already HTML. All other text is escaped when it is written.
@@ -37,7 +37,7 @@ func (w *writer) text(text string) markup { return escape(w.clean(text)) }
 const maxName = 200
 
 // clean removes secrets from urls in a text from the input, truncates it to maxName, and escapes the characters of
-// printable.Special, which are invisible or change the display of text around them, and bytes that are not UTF-8.
+// words.Special, which are invisible or change the display of text around them, and bytes that are not UTF-8.
 func (w *writer) clean(text string) string {
 	if !w.keepURLs {
 		text = hideQueries(text)
@@ -55,8 +55,8 @@ func (w *writer) clean(text string) string {
 			fmt.Fprintf(&b, `\x%02x`, text[0])
 		case r == '\t' || r == '\n' || r == '\r':
 			b.WriteByte(' ')
-		case printable.Special(r):
-			b.WriteString(printable.Text(string(r)))
+		case words.Special(r):
+			b.WriteString(words.Printable(string(r)))
 		default:
 			b.WriteRune(r)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // eachRecording runs a test on each readable recording.
@@ -186,7 +186,7 @@ func TestSliceEnds(t *testing.T) {
 func open(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir()})
-	if err := tracetext.Add(b, text); err != nil {
+	if err := testkit.Add(b, text); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(t.Context())

@@ -25,7 +25,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -36,14 +35,14 @@ type Query struct {
 	Names      []string // name or glob
 	Categories []string // name or glob
 	Contexts   []string // TYPE=ID or TYPE=NAME
-	From, To   string   // moments, see package moment; "": the start and the end
+	From, To   string   // see Moment; "": the start and the end
 }
 
 // Filter is a valid Query. The zero Filter selects everything.
 type Filter struct {
 	processes, threads, names, categories []pattern
 	contexts                              []contextPattern
-	window                                moment.Window
+	window                                Window
 }
 
 // maxPattern bounds the length of patterns in bytes, and thereby the time for matching.
@@ -75,7 +74,7 @@ func Parse(q Query) (*Filter, error) {
 		f.contexts = append(f.contexts, p)
 	}
 	var err error
-	f.window, err = moment.ParseWindow(q.From, q.To)
+	f.window, err = ParseWindow(q.From, q.To)
 	return f, err
 }
 
@@ -124,7 +123,7 @@ func (f *Filter) Bind(ctx context.Context, tl *timeline.Timeline) (*Selection, e
 		return s, nil // the trace is empty
 	}
 	var err error
-	if s.from, s.to, err = f.window.In(moment.SpanOf(tl)); err != nil {
+	if s.from, s.to, err = f.window.In(SpanOf(tl)); err != nil {
 		return nil, err
 	}
 	if s.tracks, err = f.findTracks(tl); err != nil {

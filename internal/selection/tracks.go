@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // findTracks returns the selected tracks; nil: all.
@@ -174,7 +174,7 @@ func (e *UnknownError) Error() string { return e.message }
 func unknown(what, text string, names func(yield func(string) bool)) error {
 	list := distinct(names)
 	text = strings.Trim(text, "*")
-	if near := cmp.Or(suggest.Near(text, list), containing(text, list)); near != "" {
+	if near := cmp.Or(words.Near(text, list), containing(text, list)); near != "" {
 		return unknownf("%s; did you mean %q?", what, near)
 	}
 	switch n := len(list); {
@@ -183,7 +183,7 @@ func unknown(what, text string, names func(yield func(string) bool)) error {
 	case n > maxListed:
 		return unknownf("%s; there are %s and %d more", what, strings.Join(list[:maxListed], ", "), n-maxListed)
 	}
-	return unknownf("%s; use %s", what, suggest.List(list))
+	return unknownf("%s; use %s", what, words.List(list))
 }
 
 // distinct returns each nonempty name once, in order of first occurrence.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Order holds the values of --sort, --limit and --columns.
@@ -44,7 +44,7 @@ func Lookup(forms []*Table, name string) (*Table, error) {
 	for _, t := range forms {
 		names = append(names, t.Name)
 	}
-	return nil, suggest.Unknown("table", name, names)
+	return nil, words.Unknown("table", name, names)
 }
 
 // Check returns an error for columns that no printed table has. only is the name of the printed table; "": all.
@@ -66,7 +66,7 @@ func (o *Order) Check(forms []*Table, only string) error {
 				names = append(names, name)
 			}
 		}
-		return fmt.Errorf("--%s: %w", flag, suggest.Unknown("column", name, names))
+		return fmt.Errorf("--%s: %w", flag, words.Unknown("column", name, names))
 	}
 	if name := strings.TrimPrefix(o.Sort, "-"); name != "" {
 		if err := check("sort", name); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Record returns a line of JSON, without the newline.
@@ -118,7 +118,7 @@ func (r *Report) WriteCSV(w io.Writer, form *Table) error {
 			for k := range t.Columns {
 				record = t.Columns[k].appendCSV(record, &cells[k])
 			}
-			if err := out.Write(printable.Lines(record)); err != nil {
+			if err := out.Write(words.PrintableFields(record)); err != nil {
 				return err
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Widths to which fit shortens texts: initially, after dropping dispensable columns, and in very narrow terminals.
@@ -106,9 +106,9 @@ func (t *Table) width() int {
 }
 
 func (t *Table) columnWidth(i int) int {
-	width := cellwidth.Of(t.Columns[i].Title)
+	width := words.Width(t.Columns[i].Title)
 	for _, row := range t.Rows {
-		width = max(width, cellwidth.Of(t.cellText(i, &row.cells[i])))
+		width = max(width, words.Width(t.cellText(i, &row.cells[i])))
 	}
 	return width
 }
@@ -163,12 +163,12 @@ func (t *Table) shorten(tooWide, minWidth int) bool {
 	if widest < 0 {
 		return false
 	}
-	width = max(min(next, width-1), width-tooWide, minWidth, cellwidth.Of(t.Columns[widest].Title))
+	width = max(min(next, width-1), width-tooWide, minWidth, words.Width(t.Columns[widest].Title))
 	before := t.columnWidth(widest)
 	for k := range t.Rows {
 		t.Rows[k].cells = slices.Clone(t.Rows[k].cells)
 		v := &t.Rows[k].cells[widest]
-		v.Short = Elide(cmp.Or(v.Short, v.Text), max(width-cellwidth.Of(withNote("", v.Note)), lastTextWidth))
+		v.Short = Elide(cmp.Or(v.Short, v.Text), max(width-words.Width(withNote("", v.Note)), lastTextWidth))
 	}
 	return t.columnWidth(widest) < before
 }

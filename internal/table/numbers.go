@@ -6,10 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
-	"github.com/weft-trace/weft/internal/moment"
-	"github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Thousands formats a number with commas between thousands, for text; JSON and CSV have no commas.
@@ -53,8 +51,24 @@ func WholeMillis(t timeline.Nanos) string {
 	return strconv.FormatFloat(float64(t)/1e6, 'f', -1, 64) + " ms"
 }
 
-// MomentText formats a time since the start of a trace for a column, in the syntax of --from and --to.
-func MomentText(t timeline.Nanos) string { return Separated(moment.Column(t)) }
+// MomentText formats a time since the start of a trace for a column, in the syntax of --from and --to. It has three or six
+// decimals, so that most columns are aligned.
+func MomentText(t timeline.Nanos) string {
+	return Separated(strings.TrimSuffix(string(AppendMillis(nil, t)), "000") + "ms")
+}
+
+// AppendMillis appends a time in milliseconds, exactly, with six decimals and without the unit.
+func AppendMillis(b []byte, t timeline.Nanos) []byte {
+	n := uint64(t)
+	if t < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = append(strconv.AppendUint(b, n/1e6, 10), '.')
+	for digit := uint64(1e5); digit > 0; digit /= 10 {
+		b = append(b, '0'+byte(n/digit%10))
+	}
+	return b
+}
 
 // numberAtEnd matches a number at the end of a text, which must not be truncated: the id of a process or thread, or the line and
 // column of a function.
@@ -63,8 +77,8 @@ var numberAtEnd = regexp.MustCompile(`(?:[ /(\[]|[pt]id )*[0-9][0-9:,.]*[\])]*$`
 // Elide makes a text printable and shortens it in the middle to a number of columns. It keeps a number at the end whole if that
 // fits.
 func Elide(text string, width int) string {
-	text = printable.Text(text)
-	if cellwidth.Of(text) <= width {
+	text = words.Printable(text)
+	if words.Width(text) <= width {
 		return text
 	}
 	runes := []rune(text)
@@ -73,7 +87,7 @@ func Elide(text string, width int) string {
 		tail = max(tail, number)
 	}
 	head := width - 1 - tail
-	for head+tail > 0 && (len(runes) < head+tail || cellwidth.Of(string(runes[:head])+"…"+string(runes[len(runes)-tail:])) > width) {
+	for head+tail > 0 && (len(runes) < head+tail || words.Width(string(runes[:head])+"…"+string(runes[len(runes)-tail:])) > width) {
 		if head > tail {
 			head--
 		} else {
@@ -96,4 +110,4 @@ func Elide(text string, width int) string {
 }
 
 // Printable escapes invisible and control characters in a text.
-func Printable(text string) string { return printable.Text(text) }
+func Printable(text string) string { return words.Printable(text) }

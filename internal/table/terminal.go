@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Terminal is the destination of text. The zero Terminal is a pipe or file, which gets unwrapped lines without color.
@@ -55,7 +55,7 @@ func bar(part, all float64) string {
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
 	}
-	return cellwidth.Left(text, barCells)
+	return words.PadRight(text, barCells)
 }
 
 // Spark draws values as a line of bars, one cell each, scaled to the largest; "" without Color or if all are 0.
@@ -84,7 +84,7 @@ const minWrapped = 30
 // Wrap wraps a line at the width of the terminal, but not between a number and its unit. Further lines start at the column hang.
 // A word that is longer than a line is shortened in the middle.
 func (t Terminal) Wrap(line string, hang int) string {
-	if t.Columns < minWrapped || cellwidth.Of(line) <= t.Columns {
+	if t.Columns < minWrapped || words.Width(line) <= t.Columns {
 		return line
 	}
 	hang = min(hang, t.Columns/2)
@@ -95,14 +95,14 @@ func (t Terminal) Wrap(line string, hang int) string {
 		blanks := len(rest) - len(word)
 		end := len(oneWord.FindString(word))
 		word, rest = word[:end], word[end:]
-		width := cellwidth.Of(word)
+		width := words.Width(word)
 		if column > hang && column+blanks+width > t.Columns {
 			b.WriteString("\n" + strings.Repeat(" ", hang))
 			column, blanks = hang, 0
 		}
 		if blanks+column+width > t.Columns {
 			word = Elide(word, t.Columns-column-blanks)
-			width = cellwidth.Of(word)
+			width = words.Width(word)
 		}
 		b.WriteString(strings.Repeat(" ", blanks) + word)
 		column += blanks + width

@@ -11,9 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/cellwidth"
-	"github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Report is the output of a command in all forms: sections of tables, with texts.
@@ -70,7 +69,7 @@ func (d *Detail) AddList(label string, lines []string, hang int) {
 func (d *Detail) write(b *bytes.Buffer, on Terminal) {
 	fmt.Fprintf(b, "\n%s\n", on.Heading(on.Wrap(d.Title, 3)))
 	for _, l := range d.Lines {
-		fmt.Fprintln(b, on.DimIDs(on.Wrap("   "+cellwidth.Left(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang)))
+		fmt.Fprintln(b, on.DimIDs(on.Wrap("   "+words.PadRight(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang)))
 	}
 }
 
@@ -227,17 +226,17 @@ func (t *Table) lines(on Terminal) []string {
 // cellText returns the text of a cell, with its bar.
 func (t *Table) cellText(column int, v *Cell) string {
 	c := &t.Columns[column]
-	text := printable.Text(c.Format(v))
+	text := words.Printable(c.Format(v))
 	if !t.bars || v.Absent {
 		return text
 	}
 	switch c.Kind {
 	case ShareKind:
-		return bar(float64(v.Number), 1000) + cellwidth.Right(text, len(" 100.0 %"))
+		return bar(float64(v.Number), 1000) + words.PadLeft(text, len(" 100.0 %"))
 	case PercentKind:
-		return bar(float64(v.Number), float64(max(v.Count, 1))) + cellwidth.Right(text, len(" 100.0"))
+		return bar(float64(v.Number), float64(max(v.Count, 1))) + words.PadLeft(text, len(" 100.0"))
 	case PortionKind:
-		return bar(float64(v.Number), 1e9) + cellwidth.Right(text, len(" 100.0 %"))
+		return bar(float64(v.Number), 1e9) + words.PadLeft(text, len(" 100.0 %"))
 	}
 	return text
 }
@@ -247,16 +246,16 @@ func align(lines [][]string, kinds []Kind, paint func(line, column int, text str
 	widths := make([]int, len(kinds))
 	for _, line := range lines {
 		for i, text := range line {
-			widths[i] = max(widths[i], cellwidth.Of(text))
+			widths[i] = max(widths[i], words.Width(text))
 		}
 	}
 	out := make([]string, len(lines))
 	for k, line := range lines {
 		for i, text := range line {
 			if kinds[i] == TextKind {
-				line[i] = cellwidth.Left(text, widths[i])
+				line[i] = words.PadRight(text, widths[i])
 			} else {
-				line[i] = cellwidth.Right(text, widths[i])
+				line[i] = words.PadLeft(text, widths[i])
 			}
 			line[i] = paint(k, i, line[i])
 		}

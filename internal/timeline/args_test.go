@@ -16,8 +16,8 @@ import (
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // value is an argument: the data to encode, which must then be read back.
@@ -423,7 +423,7 @@ func encodeText(t *testing.T, fn func(e *timeline.ArgsEncoder)) (text string, du
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tracetext.ArgsText(tl, args), e.Duplicates()
+	return testkit.ArgsText(tl, args), e.Duplicates()
 }
 
 func TestArgsEncoder(t *testing.T) {

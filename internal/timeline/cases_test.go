@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
@@ -24,7 +24,7 @@ const (
 	smallMemory = 1
 )
 
-// nest builds a timeline from its text form (package tracetext) and nests it. Its temporary files must be gone when the test
+// nest builds a timeline from its text form (package testkit) and nests it. Its temporary files must be gone when the test
 // ends.
 func nest(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
@@ -36,7 +36,7 @@ func nestWith(t testing.TB, memory int64, text string, nest func(*timeline.Timel
 	log := new(problem.Log)
 	dir := t.TempDir()
 	b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: dir, Problems: log})
-	if err := tracetext.Add(b, text); err != nil {
+	if err := testkit.Add(b, text); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(context.Background())
@@ -58,7 +58,7 @@ func nestWith(t testing.TB, memory int64, text string, nest func(*timeline.Timel
 // dump returns a walk over a timeline as text.
 func dump(t testing.TB, tl *timeline.Timeline) string {
 	t.Helper()
-	text, err := tracetext.Dump(context.Background(), tl)
+	text, err := testkit.Dump(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestCases(t *testing.T) {
 				}
 				tl, log := nest(t, largeMemory, string(f.Data))
 				out = append(out, f, txtar.File{Name: strings.TrimSpace("walk " + name), Data: []byte(dump(t, tl))})
-				if problems := tracetext.Problems(log); problems != "" {
+				if problems := testkit.Problems(log); problems != "" {
 					out = append(out, txtar.File{Name: strings.TrimSpace("problems " + name), Data: []byte(problems)})
 				}
 			}

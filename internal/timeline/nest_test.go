@@ -13,8 +13,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // laneCounts returns the number of slices on each lane of the only track, and checks that each lane nests.
@@ -155,7 +155,7 @@ func TestDepthOfInstants(t *testing.T) {
 				walk(t, tl, func(it *timeline.Item) {
 					if it.Kind == timeline.ItemInstant {
 						total++
-						got[fmt.Sprint(tracetext.Path(tl, it.Track), "~", it.Lane)]++
+						got[fmt.Sprint(testkit.Path(tl, it.Track), "~", it.Lane)]++
 					}
 					if it.Lane > tl.LaneCount(it.Track) {
 						t.Errorf("lane %d does not exist", it.Lane)
@@ -238,7 +238,7 @@ func TestManyShortTracks(t *testing.T) {
 	if want := 2 * (ids + 5); n != want {
 		t.Errorf("%d items, want %d", n, want)
 	}
-	if got := tracetext.Problems(log); got != "slice_overlap_moved 1: event 2 (byte 20) \"crossing\"\n" {
+	if got := testkit.Problems(log); got != "slice_overlap_moved 1: event 2 (byte 20) \"crossing\"\n" {
 		t.Error(got)
 	}
 }
@@ -314,7 +314,7 @@ func TestSpillingChangesNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		text := strings.Join(randomLines(seed, 4000), "\n")
 		tl, log := resolve(t, largeMemory, text)
-		want, wantProblems := dump(t, tl), tracetext.Problems(log)
+		want, wantProblems := dump(t, tl), testkit.Problems(log)
 		for _, memory := range []int64{smallMemory, 400_000} {
 			tl, log := resolve(t, memory, text)
 			for range 2 { // Walk can be repeated
@@ -322,7 +322,7 @@ func TestSpillingChangesNothing(t *testing.T) {
 					t.Errorf("seed %d: with %d bytes of memory\n%s", seed, memory, firstDifference(want, got))
 				}
 			}
-			if got := tracetext.Problems(log); got != wantProblems {
+			if got := testkit.Problems(log); got != wantProblems {
 				t.Errorf("seed %d: problems with %d bytes of memory\n%s\nwant\n%s", seed, memory, got, wantProblems)
 			}
 		}
@@ -410,7 +410,7 @@ func TestCancel(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		dir := t.TempDir()
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: dir, Problems: new(problem.Log)})
-		if err := tracetext.Add(b, text.String()); err != nil {
+		if err := testkit.Add(b, text.String()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.Finish(canceled); !errors.Is(err, context.Canceled) {
@@ -456,7 +456,7 @@ func TestErrorsOfCallbacks(t *testing.T) {
 // An empty timeline is valid.
 func TestEmptyTimeline(t *testing.T) {
 	tl, log := resolve(t, smallMemory, "")
-	if dump(t, tl) != "" || tl.Len() != 0 || tl.Start() != 0 || tracetext.Problems(log) != "" {
+	if dump(t, tl) != "" || tl.Len() != 0 || tl.Start() != 0 || testkit.Problems(log) != "" {
 		t.Error("an empty timeline has something in it")
 	}
 }

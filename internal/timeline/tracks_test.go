@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/testkit"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 func newBuilder() (*timeline.Builder, *problem.Log) {
@@ -381,7 +381,7 @@ func TestAttributes(t *testing.T) {
 	if got := tl.Attributes(); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if text := tracetext.Problems(log); text != "" {
+	if text := testkit.Problems(log); text != "" {
 		t.Error(text)
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
-
-	"github.com/weft-trace/weft/internal/probescripts"
 )
 
 // NotInstalledError reports that a tracer's program was not found.
 type NotInstalledError struct {
-	Tracer probescripts.Tracer
+	Tracer Tracer
 	Other  string // the path of another program with the same name
 }
 
@@ -27,15 +25,15 @@ func (e *NotInstalledError) Error() string {
 
 // Hint explains how to install the tracer.
 func (e *NotInstalledError) Hint() string {
-	if e.Tracer == probescripts.DTrace {
+	if e.Tracer == DTrace {
 		return ": install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"
 	}
 	return "; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"
 }
 
 // Find returns the path of a tracer's program. Errors are NotInstalledErrors.
-func Find(tracer probescripts.Tracer) (string, error) {
-	if tracer == probescripts.DTrace {
+func Find(tracer Tracer) (string, error) {
+	if tracer == DTrace {
 		return findDTrace()
 	}
 	path, err := exec.LookPath(string(tracer))
@@ -49,7 +47,7 @@ func Find(tracer probescripts.Tracer) (string, error) {
 func findDTrace() (string, error) {
 	other := ""
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
-		path, err := exec.LookPath(filepath.Join(dir, string(probescripts.DTrace)))
+		path, err := exec.LookPath(filepath.Join(dir, string(DTrace)))
 		if err != nil || !filepath.IsAbs(path) {
 			continue
 		}
@@ -58,7 +56,7 @@ func findDTrace() (string, error) {
 		}
 		other = path
 	}
-	return "", &NotInstalledError{probescripts.DTrace, other}
+	return "", &NotInstalledError{DTrace, other}
 }
 
 // dtraceVersion matches DTrace's output for -V, such as "dtrace: Sun D 2.0".

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// setProcessGroup puts a tracer and its children into a separate process group, so that Ctrl-C reaches it only once, through Interrupt: a
-// second SIGINT would end bpftrace before it has written everything.
+// setProcessGroup puts a tracer and its children into a separate process group, so that Ctrl-C reaches it only once, through
+// Interrupt: a second SIGINT would end bpftrace before it has written everything.
 func setProcessGroup(tracer *exec.Cmd) { tracer.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func interruptProcess(tracer *exec.Cmd) { _ = tracer.Process.Signal(os.Interrupt) }

@@ -1,4 +1,5 @@
-// Package tracer runs bpftrace and DTrace with a script that prints probe lines, and returns the lines.
+// Package tracer has the scripts for bpftrace and DTrace that weft ships. It runs them, or a script of the user, and returns the
+// probe lines that they print.
 //
 // The tracer writes its records to a separate pipe (its option -o), so that the traced program keeps its standard output. Its
 // standard error is passed on line by line, except reports of lost events, which some versions print there: these are inserted
@@ -16,8 +17,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/weft-trace/weft/internal/probescripts"
 )
 
 // Options configure a recording.
@@ -25,7 +24,7 @@ type Options struct {
 	// Program is the path of the tracer, from Find.
 	Program string
 	// Script is the script to run, and File its path.
-	Script *probescripts.Script
+	Script *Script
 	File   string
 	// Traced is the path of the program with the probes, for scripts that need it.
 	Traced string
@@ -47,7 +46,7 @@ type Options struct {
 func (o *Options) arguments() []string {
 	const records = "/dev/fd/3"
 	var args []string
-	if o.Script.Tracer == probescripts.DTrace {
+	if o.Script.Tracer == DTrace {
 		args = []string{"-q", "-s", o.File, "-o", records}
 	} else {
 		args = []string{"-q"}
@@ -91,8 +90,8 @@ type Recording struct {
 	killed      bool
 }
 
-// drainTime is how long to wait for output after the tracer has exited. Its own output is already there; only a process that it left
-// running can keep the pipes open.
+// drainTime is how long to wait for output after the tracer has exited. Its own output is already there; only a process that it
+// left running can keep the pipes open.
 const drainTime = 300 * time.Millisecond
 
 // Start runs the tracer.

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/weft-trace/weft/internal/probescripts"
 )
 
 // start runs a fake tracer, which is a shell script that writes its records to descriptor 3.
@@ -25,7 +23,7 @@ func start(t *testing.T, fake string, opts *Options) (*Recording, *bytes.Buffer)
 		t.Fatal(err)
 	}
 	if opts.Script == nil {
-		script, err := probescripts.Find(probescripts.Bpftrace, "mozilla")
+		script, err := FindScript(Bpftrace, "mozilla")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +62,7 @@ func TestArguments(t *testing.T) {
 		{"layout.d", Options{Traced: "/bin/p", PID: 12}, "-q|-s|F|-o|/dev/fd/3|-p|12"},
 	}
 	for _, tt := range tests {
-		script, err := probescripts.Find("", tt.file)
+		script, err := FindScript("", tt.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +215,7 @@ func TestLongLine(t *testing.T) {
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if _, err := Find(probescripts.Bpftrace); err == nil || !strings.Contains(err.Error(), "bpftrace is not installed") {
+	if _, err := Find(Bpftrace); err == nil || !strings.Contains(err.Error(), "bpftrace is not installed") {
 		t.Errorf("without bpftrace: %v", err)
 	}
 	program := func(name, text string) string {
@@ -228,18 +226,18 @@ func TestFind(t *testing.T) {
 		return path
 	}
 	want := program("bpftrace", "exit 0")
-	if path, err := Find(probescripts.Bpftrace); path != want || err != nil {
+	if path, err := Find(Bpftrace); path != want || err != nil {
 		t.Errorf("bpftrace is %s, %v; want %s", path, err, want)
 	}
 	want = program("dtrace", "echo 'dtrace: Sun D 2.0'")
-	if path, err := Find(probescripts.DTrace); path != want || err != nil {
+	if path, err := Find(DTrace); path != want || err != nil {
 		t.Errorf("DTrace is %s, %v; want %s", path, err, want)
 	}
 	if _, err := os.Stat("/usr/sbin/dtrace"); err == nil {
 		return // found whatever PATH is
 	}
 	program("dtrace", "echo 'Usage: dtrace [-h | -G]'; exit 1")
-	if _, err := Find(probescripts.DTrace); err == nil || !strings.Contains(err.Error(), "SystemTap") {
+	if _, err := Find(DTrace); err == nil || !strings.Contains(err.Error(), "SystemTap") {
 		t.Errorf("with SystemTap's dtrace: %v", err)
 	}
 }

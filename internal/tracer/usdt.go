@@ -16,8 +16,8 @@ const maxNotes = 64 << 20
 // ErrNoProgram is wrapped in errors for files without ELF machine code, such as scripts.
 var ErrNoProgram = errors.New("not an ELF program")
 
-// StaticProbes returns the static probes of a program or library as provider:name, sorted and without duplicates. Names are as in the
-// program: layout__start.
+// StaticProbes returns the static probes of a program or library as provider:name, sorted and without duplicates. Names are as in
+// the program: layout__start.
 func StaticProbes(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	var format *elf.FormatError

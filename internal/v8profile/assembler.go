@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/collections"
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -49,7 +49,7 @@ type Assembler struct {
 	byKey map[profileKey]*partialProfile
 	order []*partialProfile // by first event
 	scan  jsonscan.Scanner
-	doc   *jsondoc.Reader // reads from scan
+	doc   *readers.Document // reads from scan
 	room  collections.MemoryLimit
 	full  error // set once the memory limit is exceeded
 
@@ -94,7 +94,7 @@ type AssemblerOptions struct {
 // NewAssembler returns an empty Assembler, which counts bad data in log.
 func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: collections.ProfileMemoryLimit(opts.Memory)}
-	a.doc = jsondoc.New(&a.scan, log)
+	a.doc = readers.NewDocument(&a.scan, log)
 	each := max(opts.SampleMemory/2, 1)
 	if opts.SampleMemory == 0 {
 		each = math.MaxInt64
@@ -221,7 +221,7 @@ func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
 	}
 	a.scan.Reset(ev.Args)
 	a.doc.StartPiece(ev.At)
-	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, charged: p.draft.bytes()}
+	dec := decoder{Document: a.doc, d: p.draft, room: &a.room, charged: p.draft.bytes()}
 	err := dec.args()
 	if a.failed = p.draft.err; a.failed != nil {
 		return

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/collections"
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -46,7 +46,7 @@ func TestSampleSize(t *testing.T) {
 	const samples = 100_000
 	var read, built spool
 	d := newDraft(&read)
-	dec := decoder{Reader: jsondoc.New(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: new(collections.MemoryLimit)}
+	dec := decoder{Document: readers.NewDocument(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: new(collections.MemoryLimit)}
 	if err := dec.document(); err != nil {
 		t.Fatal(err)
 	}

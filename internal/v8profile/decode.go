@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/collections"
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -14,7 +14,7 @@ var errTooManyNodes = fmt.Errorf("a profile of more than %d nodes", maxNodes)
 // decoder reads the JSON of profiles into a draft. It reads scalar by scalar, so that a document of any size needs only
 // a small window.
 type decoder struct {
-	*jsondoc.Reader
+	*readers.Document
 	d *draft
 
 	room     *collections.MemoryLimit

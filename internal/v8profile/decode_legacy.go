@@ -1,13 +1,13 @@
 package v8profile
 
-import "github.com/weft-trace/weft/internal/jsondoc"
+import "github.com/weft-trace/weft/internal/readers"
 
 // legacyNode is an open node of a legacy tree.
 type legacyNode struct {
 	nodeReader
 	at         int32 // in draft.nodes
-	members    jsondoc.Level
-	children   jsondoc.Level
+	members    readers.Level
+	children   readers.Level
 	inChildren bool
 }
 

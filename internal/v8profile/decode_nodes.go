@@ -3,7 +3,7 @@ package v8profile
 import (
 	"cmp"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // nodeReader collects the members of one node, in any order.
@@ -24,7 +24,7 @@ func (r *decoder) node() error {
 	n := newNodeReader()
 	at := r.Position()
 	if err := r.object(func(key []byte) error { return r.nodeMember(&n, key) }); err != nil {
-		if err == jsondoc.ErrEnded {
+		if err == readers.ErrEnded {
 			r.Partial(at)
 		}
 		return err

@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/collections"
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -24,13 +24,13 @@ func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
 	profiles := collections.ProfileMemoryLimit(memory)
-	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &profiles}
+	dec := decoder{Document: readers.NewDocument(jsonscan.New(r), log), d: d, room: &profiles}
 	dec.Numbered = true
 	err := dec.document()
 	switch {
 	case err == nil:
 		err = dec.Trailing()
-	case err == jsondoc.ErrEnded:
+	case err == readers.ErrEnded:
 		err = dec.ended()
 	}
 	if err != nil {

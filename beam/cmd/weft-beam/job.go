@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/beam/internal/process"
 	"github.com/weft-trace/weft/beam/weftio"
 	"github.com/weft-trace/weft/internal/migrate"
-	"github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // cancelJob cancels a job by its name, because Beam reveals its id only when it has ended.
@@ -162,4 +162,4 @@ func (o *options) summaryText(s *weftio.Summary) string {
 }
 
 // shown escapes control characters in a text of an input.
-func shown(text string) string { return printable.Text(text) }
+func shown(text string) string { return words.Printable(text) }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // GroupBy defines which contexts share a row of a table (attribution.md, Cost).
@@ -61,7 +61,7 @@ func ParseBy(text string) (group GroupBy, split SplitBy, err error) {
 		g, s := slices.Index(groups[:], name), slices.Index(splits[:], name)
 		switch {
 		case g < 0 && s < 0:
-			return 0, 0, suggest.Unknown("kind of row", name, slices.Concat(groups[:], splits[1:]))
+			return 0, 0, words.Unknown("kind of row", name, slices.Concat(groups[:], splits[1:]))
 		case g > 0 && group != GroupNone, s > 0 && split != SplitNone:
 			return 0, 0, fmt.Errorf("%q: use at most one of page, class, entity and type, and one of process, thread and category", text)
 		case g > 0:
@@ -267,7 +267,7 @@ func (t *Table) keeps(i int, row *Row, limit int) bool {
 // It returns errors for unknown types and from temporary files.
 func (t *Tables) Table(opts TableOptions) (*Table, error) {
 	if t.result.Contexts.ByType[opts.Type] == 0 && t.derived(opts.Type) == nil {
-		return nil, suggest.Unknown("type", opts.Type, slices.Concat(t.Types(), t.TrackTypes()))
+		return nil, words.Unknown("type", opts.Type, slices.Concat(t.Types(), t.TrackTypes()))
 	}
 	return t.NewTabulator(opts).Fill(opts.Limit)
 }

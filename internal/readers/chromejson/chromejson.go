@@ -28,7 +28,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
@@ -64,7 +63,7 @@ func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
 	defer rd.recycle()
-	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+	if err := rd.document(); err != nil && err != readers.ErrEnded {
 		return err
 	}
 	return rd.finish()
@@ -74,8 +73,8 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 type reader struct {
 	eventScanner
 	ctx context.Context
-	doc *jsondoc.Reader  // reads the text outside the event list
-	sub jsonscan.Scanner // rereads a piece of the current event
+	doc *readers.Document // reads the text outside the event list
+	sub jsonscan.Scanner  // rereads a piece of the current event
 
 	piece      jsonscan.Scanner // replaces S while reading in blocks
 	ahead      []byte           // buffer of the last splitter
@@ -119,7 +118,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			ArgReader: newArgReader(jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: droppedKeys(&opts.Args),
+			ArgReader: newArgReader(jsonscan.NewIn(readers.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: droppedKeys(&opts.Args),
 			tracing: opts.Profiles != nil,
 		},
 
@@ -135,7 +134,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		clues:   producers.NewChromeClues(b),
 	}
 	rd.unknown = func(key []byte) { rd.doc.Unknown(key, rd.position()) }
-	rd.doc = jsondoc.New(rd.S, rd.log)
+	rd.doc = readers.NewDocument(rd.S, rd.log)
 	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
 	return rd
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
@@ -34,7 +33,7 @@ func (rd *reader) document() error {
 func (rd *reader) eventArray() error {
 	before := rd.otherElements()
 	err := rd.events()
-	if err != nil && err != jsondoc.ErrEnded || rd.index == 0 || rd.otherElements()-before != uint64(rd.index) {
+	if err != nil && err != readers.ErrEnded || rd.index == 0 || rd.otherElements()-before != uint64(rd.index) {
 		return err
 	}
 	return rd.failed(fmt.Errorf("not a Chrome JSON trace: an array of %d elements without events", rd.index))
@@ -64,7 +63,7 @@ func (rd *reader) object() error {
 		return rd.member(string(key), c)
 	})
 	switch {
-	case rd.found || err != nil && err != jsondoc.ErrEnded:
+	case rd.found || err != nil && err != readers.ErrEnded:
 		return err
 	case rd.doc.Malformed() != nil:
 		return rd.doc.Malformed()

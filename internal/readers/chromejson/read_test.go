@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
@@ -144,7 +143,7 @@ func TestResyncIsLinear(t *testing.T) {
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
 		rd := newReader(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: log}})
-		if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+		if err := rd.document(); err != nil && err != readers.ErrEnded {
 			t.Errorf("%s: %v", name, err)
 		}
 		if log.Count(problem.JSONMalformedEvent) == 0 || rd.index == 0 {
@@ -184,7 +183,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: log})
 	defer b.Close()
 	rd := newReader(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: log}})
-	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+	if err := rd.document(); err != nil && err != readers.ErrEnded {
 		t.Fatal(err)
 	}
 	if got := log.Count(problem.JSONMalformedEvent); rd.index != n || got != n/10 {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // After a malformed event, reading continues (section 2) at the first of these positions that is found:
@@ -62,7 +62,7 @@ func (rd *reader) lineIsTruncated() bool {
 	return rd.sub.Err() == jsonscan.ErrShort
 }
 
-// resync finds where to continue after a malformed event. It returns errResynced, or jsondoc.ErrEnded if nothing
+// resync finds where to continue after a malformed event. It returns errResynced, or readers.ErrEnded if nothing
 // follows.
 func (rd *reader) resync() error {
 	at, failed := rd.position(), rd.S.Offset()
@@ -81,7 +81,7 @@ func (rd *reader) resync() error {
 	}
 	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.S.Start()-at.Offset))
 	if err == io.EOF {
-		return jsondoc.ErrEnded
+		return readers.ErrEnded
 	}
 	return errResynced
 }

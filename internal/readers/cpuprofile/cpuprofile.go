@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/readers"
@@ -54,7 +53,7 @@ const (
 // Read reads the unpacked .cpuprofile r into b. Errors from r, b and ctx, and for inputs that are not profiles, state
 // their position. The profile stays in memory while it is read, at about 6 bytes per sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.ProfileMemory)
+	p, err := v8profile.ReadWithin(readers.Cancelled(ctx, r), opts.Problems, opts.ProfileMemory)
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // decoder reads the text of a profile value by value, with members in any order. It handles the shapes of data in a
@@ -15,7 +15,7 @@ import (
 //
 // The scanner's window must hold one whole unit at a time: an element of a list of numbers, a row, or a payload.
 type decoder struct {
-	*jsondoc.Reader
+	*readers.Document
 	slabs   *slabs // parts of the JSLB container; nil for plain JSON
 	path    []step // current path, for messages
 	depth   int    // nesting depth of inputs, see within
@@ -75,7 +75,7 @@ func (d *decoder) problem(k problem.Kind, detail string) {
 
 // countNotes counts deviations that a scanner tolerated, except commas, and clears them.
 func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
-	jsondoc.CountNotes(log, n, at)
+	readers.CountNotes(log, n, at)
 	*n = jsonscan.Notes{}
 }
 

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -57,10 +56,10 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 
 // decode reads a profile into its columns.
 func decode(ctx context.Context, r io.Reader, opts Options) (*profile, error) {
-	d := &decoder{Reader: opts.Document(ctx, r)}
+	d := &decoder{Document: opts.Document(ctx, r)}
 	d.Where = d.where
 	p := new(profile)
-	if err := d.document(p); err != nil && err != jsondoc.ErrEnded {
+	if err := d.document(p); err != nil && err != readers.ErrEnded {
 		return nil, err
 	}
 	switch version := p.meta.version; {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // jslb returns a container with the given slabs; the first one is the root.
@@ -115,7 +115,7 @@ func TestLongSlab(t *testing.T) {
 			numbers[i] = int32(i)
 		}
 		s := &slabs{size: 1 << 20, list: []slab{numberSlab(slabInt32, numbers)}}
-		d := &decoder{Reader: jsondoc.New(jsonscan.NewSize(strings.NewReader(`{"$s":0} `), 64), nil), slabs: s}
+		d := &decoder{Document: readers.NewDocument(jsonscan.NewSize(strings.NewReader(`{"$s":0} `), 64), nil), slabs: s}
 		var got ints
 		if err := d.column(&got); err != nil {
 			t.Fatal(err)

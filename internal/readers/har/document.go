@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
@@ -13,7 +12,7 @@ import (
 
 // reader reads an archive.
 type reader struct {
-	*jsondoc.Reader
+	*readers.Document
 	b    *timeline.Builder
 	opts readers.Options
 	args readers.ArgReader

@@ -20,7 +20,6 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -34,13 +33,13 @@ var headForm = extsort.FormOf[head]()
 // position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
-		Reader: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},
+		Document: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},
 		entries: readers.NewSpool(opts.SpoolSize(), opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 	rd.Numbered = true
 	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args(), MaxDepth: maxDepth}
 	defer func() { err = errors.Join(err, rd.entries.Close()) }()
-	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+	if err := rd.document(); err != nil && err != readers.ErrEnded {
 		return err
 	}
 	if !rd.any {

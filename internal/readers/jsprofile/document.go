@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // document reads the whole input: one profile, an array of them, or several in sequence, such as JSON lines.
@@ -40,7 +40,7 @@ func (r *reader) document() error {
 // concluded returns the error from reading the document, or an error if it contains no profile. A truncated profile may
 // have lost its samples; otherwise an object without samples is not a profile.
 func (r *reader) concluded(err error) error {
-	if err != nil && err != jsondoc.ErrEnded {
+	if err != nil && err != readers.ErrEnded {
 		return err
 	}
 	for _, p := range r.profiles {

@@ -27,7 +27,6 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/collections"
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -85,12 +84,12 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 // parse reads the columns of all profiles of an input.
 func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
 	rd := &reader{
-		Reader: opts.Document(ctx, r), keep: opts.Args,
+		Document: opts.Document(ctx, r), keep: opts.Args,
 		room: collections.ProfileMemoryLimit(opts.ProfileMemory),
 	}
 	rd.Numbered = true
 	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args()}
-	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+	if err := rd.document(); err != nil && err != readers.ErrEnded {
 		return nil, err
 	}
 	return rd.profiles, nil
@@ -98,7 +97,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 
 // reader reads the text of profiles.
 type reader struct {
-	*jsondoc.Reader
+	*readers.Document
 	args readers.ArgReader // encodes the wrapper's members
 	keep timeline.ArgFilter
 

@@ -6,7 +6,7 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -41,7 +41,7 @@ func formOf(head []byte) form {
 	}
 	if len(head) > 4 {
 		message := bounded(head[4:], uint64(binary.BigEndian.Uint32(head)))
-		if isTraces(message) || unpack.IsZstd(message) || isJSONMessage(message) {
+		if isTraces(message) || inputs.IsZstd(message) || isJSONMessage(message) {
 			return formFrames
 		}
 	}

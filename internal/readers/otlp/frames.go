@@ -10,8 +10,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/unpack"
 )
 
 // frameReader reads length-prefixed messages: protobuf or JSON, optionally compressed with zstd (section 1).
@@ -49,7 +49,7 @@ func readFrames(in *bufio.Reader, form form, c *collector) error {
 // isPacked reports whether the next message, of the given size, is anything but uncompressed protobuf.
 func (f *frameReader) isPacked(size int64) bool {
 	head, _ := f.in.Peek(int(min(size, headSize)))
-	return unpack.IsZstd(head) || isJSON(head)
+	return inputs.IsZstd(head) || isJSON(head)
 }
 
 // headSize is the number of bytes that identify a message: JSON may have leading white space.
@@ -86,7 +86,7 @@ func (f *frameReader) packed(offset, size int64) error {
 // content reads the content of a message.
 func (f *frameReader) content(m *packedMessage, offset int64) error {
 	var in io.Reader = m
-	if head, _ := f.in.Peek(int(min(m.remaining, 4))); unpack.IsZstd(head) {
+	if head, _ := f.in.Peek(int(min(m.remaining, 4))); inputs.IsZstd(head) {
 		if err := f.decompress(m); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (f *frameReader) content(m *packedMessage, offset int64) error {
 // decompress makes the zstd decoder read m.
 func (f *frameReader) decompress(m *packedMessage) (err error) {
 	if f.zstd == nil {
-		f.zstd, err = unpack.NewZstd(m)
+		f.zstd, err = inputs.NewZstd(m)
 	} else {
 		err = f.zstd.Reset(m)
 	}

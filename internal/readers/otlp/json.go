@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // jsonReader reads OTLP JSON documents: one, several in sequence as in JSON lines, or an array of them.
 type jsonReader struct {
-	*jsondoc.Reader
+	*readers.Document
 	c   *collector
 	out transcoder
 
@@ -23,7 +23,7 @@ type jsonReader struct {
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
 	s := jsonscan.NewSize(in, cmp.Or(c.opts.Window, jsonscan.DefaultWindow))
-	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c}
+	r := &jsonReader{Document: readers.NewDocument(s, c.log), c: c}
 	r.Numbered = true
 	return r
 }
@@ -41,7 +41,7 @@ func readJSON(in *bufio.Reader, c *collector) error {
 		if errors.Is(err, errNoObject) && r.Trailing() == nil && m.atBorder {
 			continue // the input starts inside a message
 		}
-		if err != nil && err != jsondoc.ErrEnded {
+		if err != nil && err != readers.ErrEnded {
 			return err
 		}
 	}

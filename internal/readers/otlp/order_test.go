@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/readers"
-	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -114,7 +114,7 @@ func TestCollectorRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packed.Close()
-	in, err := unpack.OpenStrict(t.Context(), packed, t.TempDir())
+	in, err := inputs.UnpackStrict(t.Context(), packed, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

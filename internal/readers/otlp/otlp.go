@@ -24,7 +24,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -37,7 +36,7 @@ var ErrNoSpans = errors.New("not OTLP traces: there are no resourceSpans")
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)
 	defer func() { err = errors.Join(err, c.spans.Close()) }()
-	in := bufio.NewReaderSize(jsondoc.Cancelled(ctx, r), detectWithin)
+	in := bufio.NewReaderSize(readers.Cancelled(ctx, r), detectWithin)
 	head, err := in.Peek(detectWithin)
 	if err != nil && err != io.EOF {
 		return err

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
@@ -65,7 +65,7 @@ func (r *reader) countNotes(n *jsonscan.Notes) {
 		r.commas = true
 		r.log.Add(problem.JSONTrailingComma, r.position(), "")
 	}
-	jsondoc.CountNotes(r.log, n, r.position())
+	readers.CountNotes(r.log, n, r.position())
 }
 
 // escapedByte precedes the two hexadecimal digits of a byte from 80 to ff in bpftrace's JSON.

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
@@ -42,7 +41,7 @@ const (
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error {
 	rd := newReader(b, opts)
 	defer rd.spool.Close()
-	if err := rd.lines(jsondoc.Cancelled(ctx, r)); err != nil {
+	if err := rd.lines(readers.Cancelled(ctx, r)); err != nil {
 		return err
 	}
 	rd.header.describe(b, opts.Offset)
