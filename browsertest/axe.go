@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// needsAxe skips a test without axe-core, which checks accessibility.
+// needsAxe skips a test if axe-core, which checks accessibility, is missing.
 func needsAxe(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat(os.Getenv("WEFT_AXE")); err != nil {
@@ -15,7 +15,7 @@ func needsAxe(t testing.TB) {
 	}
 }
 
-// Accessible fails the test if the page breaks rules of accessibility or scrolls sideways. It does not check frames.
+// Accessible fails the test if the page breaks accessibility rules or scrolls sideways. It does not check frames.
 func (p *Page) Accessible(what string) {
 	p.t.Helper()
 	axe, err := os.ReadFile(os.Getenv("WEFT_AXE"))
@@ -32,7 +32,7 @@ func (p *Page) Accessible(what string) {
 	}
 }
 
-// looks are the sizes and themes in which every page must work.
+// looks returns the window sizes and themes in which every page must work.
 func looks() map[string][]chromedp.Action[chromedp.Void] {
 	return map[string][]chromedp.Action[chromedp.Void]{
 		"light": Look(1280, 900, false), "dark": Look(1280, 900, true), "narrow": Look(400, 900, false), "narrow dark": Look(400, 900, true),

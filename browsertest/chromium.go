@@ -19,10 +19,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds every wait of a test.
+// patience limits each wait in a test.
 const patience = 30 * time.Second
 
-// executable returns the program of the browser; without one it skips or, if one is required, fails the test.
+// executable returns the path of the browser. Without a browser, it skips the test or, if a browser is required, fails it.
 func executable(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -38,16 +38,16 @@ func executable(t testing.TB) string {
 	return ""
 }
 
-// A Browser is a running Chromium. It reaches the Stub as ui.perfetto.dev, and nothing outside of this machine.
+// A Browser is a running Chromium. It reaches the Stub as ui.perfetto.dev, and nothing outside this machine.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
 }
 
-// Resolve is a rule for Start by which a name leads to an address.
+// Resolve returns a rule for Start that resolves a name to an address.
 func Resolve(name, address string) string { return "MAP " + name + " " + address }
 
-// Start starts a browser that ends with the test. More names may resolve.
+// Start starts a browser that runs until the test ends. more holds additional rules from Resolve.
 func Start(t testing.TB, stub *Stub, more ...string) *Browser {
 	t.Helper()
 	path := executable(t)
@@ -59,7 +59,7 @@ func Start(t testing.TB, stub *Stub, more ...string) *Browser {
 		"ignore-certificate-errors": true,
 		"host-resolver-rules": strings.Join(append(more, fmt.Sprintf("MAP %s:443 %s", stubHost, stub.address), "MAP * ~NOTFOUND",
 			"EXCLUDE 127.0.0.1", "EXCLUDE localhost"), ", "),
-		// The UI is a public site, otherwise the browser would not ask before it reaches for this machine.
+		// The UI must be a public site; otherwise the browser would not ask for permission before it connects to this machine.
 		"ip-address-space-overrides": stub.address + "=public",
 	}
 	opts := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir())}
@@ -80,7 +80,7 @@ func Start(t testing.TB, stub *Stub, more ...string) *Browser {
 	return b
 }
 
-// Allow grants local-network access, which headless Chromium denies by default.
+// Allow sets the permission for local-network access, which headless Chromium denies by default.
 func (b *Browser) Allow(setting browser.PermissionSetting) {
 	b.t.Helper()
 	for _, name := range []string{"loopback-network", "local-network", "local-network-access"} {
@@ -93,7 +93,7 @@ func (b *Browser) Allow(setting browser.PermissionSetting) {
 	}
 }
 
-// A Page is a tab in which console errors, violations of the policy and dialogs fail the test.
+// A Page is a tab in which console messages, policy violations and dialogs fail the test; see Calm.
 type Page struct {
 	t   testing.TB
 	ctx context.Context
@@ -103,19 +103,19 @@ type Page struct {
 	requests []string
 }
 
-// watch has a document keep violations of its policy and the texts that were posted to it, from the start.
+// watch is a script that records the policy violations of a document and the texts posted to it.
 const watch = `window.violations = [];
 window.posted = [];
 window.addEventListener("message", (m) => { if (typeof m.data === "string") window.posted.push(m.data); });
 document.addEventListener("securitypolicyviolation", (v) => window.violations.push(v.violatedDirective + " " + v.blockedURI + " " + v.sample));`
 
-// Open opens an address in a new tab.
+// Open opens an address in a new tab, after running steps there.
 func (b *Browser) Open(address string, steps ...chromedp.Action[chromedp.Void]) *Page {
 	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	b.t.Cleanup(cancel)
 	p := &Page{t: b.t, ctx: ctx}
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first call must not have a bound: the tab would end with it
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first call must have no timeout, which would also end the tab
 		b.t.Fatal(err)
 	}
 	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}); err != nil {
@@ -125,15 +125,15 @@ func (b *Browser) Open(address string, steps ...chromedp.Action[chromedp.Void]) 
 	p.do(steps...)
 	bound, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	// An answer without content is an error of the browser, which has a page for that.
+	// The browser reports a response without content as an error and shows its own page for it.
 	if err := chromedp.Do(bound, chromedp.Navigate(address)); err != nil && !strings.Contains(err.Error(), "ERR_HTTP_RESPONSE_CODE_FAILURE") {
 		b.t.Fatalf("%s: %v", address, err)
 	}
 	return p
 }
 
-// Frame returns the frame of a page whose address ends like this. It must be of another site or in a sandbox, and so a page of its own for
-// the browser.
+// Frame returns the frame of a page whose address ends in suffix. The frame must be from another site or in a sandbox, so that
+// the browser treats it as a separate page.
 func (b *Browser) Frame(p *Page, suffix string) *Page {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -156,7 +156,7 @@ func (b *Browser) Frame(p *Page, suffix string) *Page {
 	return nil
 }
 
-// listen records events of the page.
+// listen records the console messages, requests and dialogs of the page.
 func (p *Page) listen() {
 	console := chromedp.Console(p.ctx)
 	requests := chromedp.Events(p.ctx, network.RequestWillBeSent)
@@ -203,7 +203,7 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval returns the value of a JavaScript expression, after its promise if it is one.
+// Eval returns the value of a JavaScript expression or, if that is a promise, the value of the promise.
 func Eval[T any](p *Page, expression string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -218,8 +218,8 @@ func Eval[T any](p *Page, expression string) T {
 	return value
 }
 
-// hasMoved reports whether the browser gave the page another context just when something ran in it, as it does at the end of a
-// navigation. What ran can run again.
+// hasMoved reports whether the browser replaced the context of the page while a script ran in it, as at the end of a navigation.
+// The script can be run again.
 func hasMoved(err error) bool {
 	return strings.Contains(err.Error(), "Cannot find context with specified id")
 }
@@ -239,7 +239,7 @@ func (p *Page) Await(expression string) {
 	}
 }
 
-// text is the visible text of the page, for messages.
+// text returns the visible text of the page, for messages.
 func (p *Page) text() string {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
@@ -250,18 +250,18 @@ func (p *Page) text() string {
 	return text
 }
 
-// settled is fulfilled when what has changed was drawn. Until then the browser may take a click for one on a frame of another site that was
-// there before.
+// settled is a promise that resolves once changes have been drawn. Until then, the browser can deliver a click to a frame of
+// another site that was there before.
 const settled = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 200))))`
 
-// Click clicks an element as a user does, who sees it first.
+// Click clicks an element once it has been drawn, as a user does.
 func (p *Page) Click(css string) {
 	p.t.Helper()
 	Eval[bool](p, settled)
 	p.do(chromedp.Click(chromedp.CSS(css)))
 }
 
-// Console returns what was written to the console, dialogs included.
+// Console returns the console messages of the page, including dialogs.
 func (p *Page) Console() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -275,7 +275,8 @@ func (p *Page) Requests() []string {
 	return slices.Clone(p.requests)
 }
 
-// Calm fails the test if the page has broken its policy, opened a dialog or written an error to the console, but for expected ones.
+// Calm fails the test if the page has violated its policy, opened a dialog or written to the console, except for messages that
+// contain an expected text.
 func (p *Page) Calm(expected ...string) {
 	p.t.Helper()
 	for _, violation := range Eval[[]string](p, "window.violations") {
@@ -288,7 +289,7 @@ func (p *Page) Calm(expected ...string) {
 	}
 }
 
-// Screenshot takes a picture of the page, if pictures are wanted.
+// Screenshot saves a screenshot of the page if WEFT_SCREENSHOTS is set.
 func (p *Page) Screenshot(name string) {
 	p.t.Helper()
 	dir := os.Getenv("WEFT_SCREENSHOTS")
@@ -306,7 +307,7 @@ func (p *Page) Screenshot(name string) {
 	}
 }
 
-// Look is the size of the window and the theme of a page.
+// Look returns the steps that set the window size and the theme of a page.
 func Look(width, height int64, dark bool) []chromedp.Action[chromedp.Void] {
 	scheme := "light"
 	if dark {
@@ -327,10 +328,10 @@ func Look(width, height int64, dark bool) []chromedp.Action[chromedp.Void] {
 type listener struct {
 	address string
 	mu      sync.Mutex
-	first   []string // what each connection began with
+	first   []string // the first bytes of each connection
 }
 
-// listen listens on an address until the test ends; if the address is taken, nothing is recorded.
+// listen listens on an address until the test ends; if the address is in use, it records nothing.
 func listen(t testing.TB, address string) *listener {
 	l, err := net.Listen("tcp4", address)
 	if err != nil {

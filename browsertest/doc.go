@@ -1,11 +1,13 @@
-// Package browsertest tests weft in a real browser: what weft view shows and hands over, and who can read it.
+// Package browsertest tests weft in a real browser: the pages that weft view shows, the traces that it hands over, and who can
+// read them.
 //
-// It runs the program itself, drives Chromium, and puts a Stub in the place of ui.perfetto.dev, which behaves as the Perfetto UI does
-// towards pages that hand it a trace. It is a module of its own, so that programs that use weft need nothing of it.
+// It runs weft, drives Chromium, and replaces ui.perfetto.dev with a Stub, which treats pages that hand it a trace as the
+// Perfetto UI does. It is a separate module, so that programs that use weft do not depend on it.
 //
-// The tests are skipped where there is no Chromium, and say so; with WEFT_BROWSER=required, as .ci/run sets it, they fail. On Debian:
+// Without Chromium, the tests are skipped with a message. With WEFT_BROWSER=required, which .ci/run sets, they fail instead. On
+// Debian:
 //
 //	apt-get install --no-install-recommends chromium fonts-dejavu-core
 //
-// With WEFT_SCREENSHOTS=DIR the tests of the page leave pictures of it there.
+// With WEFT_SCREENSHOTS=DIR, the tests save screenshots of the pages in DIR.
 package browsertest

@@ -10,13 +10,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// evilSite has the Stub answer for another site as well.
+// evilSite returns a rule by which the Stub also serves another site.
 func evilSite(stub *Stub) string { return Resolve("evil.test:443", stub.address) }
 
-// slowFetch has the page wait before each request, so that the UI can be gone when the trace is there.
+// slowFetch delays each request of the page, so that the UI can be gone when the trace arrives.
 const slowFetch = `{ const now = window.fetch; window.fetch = async (...what) => { await new Promise((done) => setTimeout(done, 2000)); return now(...what); }; } undefined`
 
-// A site that takes the place of the UI in its tab gets nothing: neither if it says PONG itself, nor if the UI did before.
+// A site that replaces the UI in its tab gets nothing, whether it sends PONG itself or the UI did before.
 func TestHandoverToAnotherSite(t *testing.T) {
 	for _, mode := range []string{Leaves, AnswersAndLeaves} {
 		t.Run(mode, func(t *testing.T) {
@@ -32,14 +32,14 @@ func TestHandoverToAnotherSite(t *testing.T) {
 			p.Click("#open")
 			stub.Await(t, "evil")
 			if mode == Leaves {
-				stub.Await(t, "evil ping") // and it has said PONG
+				stub.Await(t, "evil ping") // it has also sent PONG
 			}
 			stub.Quiet(t, "evil got", 3*time.Second)
 		})
 	}
 }
 
-// In the page itself no other site can take the place of the UI: the policy of the page names the UI alone.
+// No other site can replace the UI in the page itself, because the page's policy only allows the UI.
 func TestFrameCannotLeave(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub, evilSite(stub))
@@ -52,10 +52,10 @@ func TestFrameCannotLeave(t *testing.T) {
 	stub.Quiet(t, "evil", time.Second)
 }
 
-// slowBlobs is slowFetch for a page that has the trace as a Blob.
+// slowBlobs is like slowFetch, for a page that has the trace as a Blob.
 const slowBlobs = `{ const now = Blob.prototype.arrayBuffer; Blob.prototype.arrayBuffer = async function() { await new Promise((done) => setTimeout(done, 2000)); return now.call(this); }; } undefined`
 
-// weft.html gives another site nothing either.
+// weft.html gives nothing to another site, either.
 func TestWebHandoverToAnotherSite(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub, evilSite(stub))
@@ -73,7 +73,7 @@ func TestWebHandoverToAnotherSite(t *testing.T) {
 	}
 }
 
-// The page asks the UI every 100 ms, and reports that it does not answer after 2 s and not before.
+// The page sends a PING every 100 ms and reports a missing answer after 2 s, not earlier.
 func TestPatience(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -105,7 +105,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A tab that never answers is named as well, with what helps.
+// The page also reports a tab that never answers, and offers remedies.
 func TestTabThatNeverAnswers(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)

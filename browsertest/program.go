@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// tempDirs are the folders of tempDir, which TestMain removes.
+// tempDirs holds the folders that tempDir created; TestMain removes them.
 var tempDirs []string
 
-// tempDir makes a folder that all tests share.
+// tempDir creates a folder that all tests can share.
 func tempDir() (string, error) {
 	dir, err := os.MkdirTemp("", "weft-browsertest-*")
 	if err == nil {
@@ -27,7 +27,7 @@ func tempDir() (string, error) {
 	return dir, err
 }
 
-// build builds the program once.
+// build builds weft once and returns its path.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := tempDir()
 	if err != nil {
@@ -42,7 +42,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// program returns the path of weft.
+// program returns the path of the built weft.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
@@ -52,7 +52,7 @@ func program(t testing.TB) string {
 	return path
 }
 
-// A Weft is a running weft.
+// A Weft is a running weft process.
 type Weft struct {
 	t     testing.TB
 	cmd   *exec.Cmd
@@ -65,13 +65,13 @@ type Weft struct {
 	printed []string
 }
 
-// Run runs weft until the test ends. It finds no browser of its own.
+// Run starts weft, which runs until the test ends at the latest and finds no browser to open.
 func Run(t testing.TB, dir string, args ...string) *Weft {
 	t.Helper()
 	return RunWith(t, dir, nil, nil, args...)
 }
 
-// RunWith is Run with a standard input, which may be nil, and with variables of the environment.
+// RunWith is like Run, with a standard input, which can be nil, and additional environment variables.
 func RunWith(t testing.TB, dir string, stdin *os.File, env []string, args ...string) *Weft {
 	t.Helper()
 	w := &Weft{t: t, cmd: exec.Command(program(t), args...), ended: make(chan struct{}), lines: make(chan string, 1000)}
@@ -96,7 +96,7 @@ func RunWith(t testing.TB, dir string, stdin *os.File, env []string, args ...str
 			w.mu.Unlock()
 			w.lines <- lines.Text()
 		}
-		_ = w.cmd.Wait() // Code has the result
+		_ = w.cmd.Wait() // Code returns the result
 	}()
 	t.Cleanup(func() {
 		_ = w.cmd.Process.Kill()
@@ -105,7 +105,8 @@ func RunWith(t testing.TB, dir string, stdin *os.File, env []string, args ...str
 	return w
 }
 
-// Await returns what a pattern with one group matches in the next line that it matches.
+// Await returns the match of a pattern in the next line that matches; if the pattern has groups, the match of the last
+// one.
 func (w *Weft) Await(pattern string) string {
 	w.t.Helper()
 	matches := regexp.MustCompile(pattern)
@@ -131,14 +132,14 @@ func (w *Weft) Address() string {
 	return w.address
 }
 
-// Printed returns the lines that weft has printed.
+// Printed returns the lines that weft has printed so far.
 func (w *Weft) Printed() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.printed)
 }
 
-// Interrupt does what Ctrl-C does.
+// Interrupt interrupts weft, as Ctrl-C does.
 func (w *Weft) Interrupt() {
 	w.t.Helper()
 	if err := w.cmd.Process.Signal(os.Interrupt); err != nil {

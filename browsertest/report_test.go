@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileTrace is a trace whose names try to get out of where a report shows them.
+// hostileTrace returns a trace whose names try to break out of the places where a report shows them.
 func hostileTrace() string {
 	var b strings.Builder
 	b.WriteString(`{"traceEvents":[{"ph":"X","cat":"toplevel","pid":1,"tid":1,"name":"RunTask","ts":0,"dur":100000}`)
@@ -32,7 +32,7 @@ func hostileTrace() string {
 	return b.String() + "]}"
 }
 
-// reportOf writes the report of a file as a page in a folder, and returns its address.
+// reportOf writes the report on a file as a page into a folder and returns its address.
 func reportOf(t *testing.T, dir, input string) string {
 	t.Helper()
 	out := filepath.Join(dir, "report.html")
@@ -42,7 +42,7 @@ func reportOf(t *testing.T, dir, input string) string {
 	return "file://" + out
 }
 
-// A report asks for nothing, writes nothing to the console and breaks no rule of its policy, whatever the names in the trace.
+// A report requests nothing, writes nothing to the console and does not violate its policy, whatever the names in the trace.
 func TestReportPage(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	hostile := filepath.Join(dir, "<b>&\u202e.json")
@@ -62,7 +62,8 @@ func TestReportPage(t *testing.T) {
 	}
 }
 
-// In a flame graph a click, or Enter, zooms; arrow keys go from box to box, Escape goes back, and the search says what share matches.
+// In a flame graph, a click or Enter zooms in, arrow keys move between boxes, Escape zooms out, and the search shows the share of
+// matches.
 func TestFlameGraph(t *testing.T) {
 	b := Start(t, NewStub(t))
 	p := b.Open(reportOf(t, t.TempDir(), recording), Look(1280, 900, false)...)
@@ -103,15 +104,15 @@ func TestFlameGraph(t *testing.T) {
 	p.Calm()
 }
 
-// Bottom-up, the functions come first that samples saw innermost, with the same time in all as top-down; in the order of time, boxes of the thread
-// follow each other as in the timeline.
+// Bottom-up, the innermost functions of the samples come first, with the same total time as top-down; in order of time, the boxes
+// of the thread follow each other as in the timeline.
 func TestFlameModes(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"), Look(1280, 900, false)...)
 	p.Await(`document.querySelectorAll("#flame-0 .flame rect").length > 10`)
 	order := func(mode string) {
 		Eval[chromedp.Void](p, fmt.Sprintf(`(() => { const m = document.getElementById("flame-mode"); m.value = %q; m.dispatchEvent(new Event("change")); })()`, mode))
 	}
-	// outermost returns what the boxes of the first row say, from left to right, and the sum of their widths.
+	// outermost returns the descriptions of the boxes in the first row, from left to right, and the sum of their widths.
 	const outermost = `(() => {
 		const boxes = [...document.querySelectorAll("#flame-0 .flame rect")].filter((r) => r.getAttribute("y") === "0" && +r.getAttribute("width") > 0).sort((a, b) => a.getAttribute("x") - b.getAttribute("x"));
 		return [boxes.map((r) => { r.dispatchEvent(new PointerEvent("pointermove", {bubbles: true})); return document.querySelector("#flame-0 .live").textContent; }),
@@ -146,7 +147,8 @@ func TestFlameModes(t *testing.T) {
 	p.Calm()
 }
 
-// A click on a title sorts a table, and so does the keyboard; a second one turns the order around. Eight rows are shown until people ask for all.
+// A click or key on a column title sorts a table; a second one reverses the order. Eight rows are shown until the user expands
+// the table.
 func TestSortedTables(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/pytorch/pytorch-small.json.gz"), Look(1280, 900, false)...)
 	p.Await(`document.querySelectorAll("#slices .rest").length > 0`)
@@ -189,7 +191,7 @@ func TestSortedTables(t *testing.T) {
 	p.Calm()
 }
 
-// Rules of accessibility, in light and dark, wide and narrow. The page never scrolls sideways.
+// Reports follow the accessibility rules in light and dark, wide and narrow looks, and never scroll sideways.
 func TestReportAccessibility(t *testing.T) {
 	needsAxe(t)
 	b, dir := Start(t, NewStub(t)), t.TempDir()
@@ -206,7 +208,7 @@ func TestReportAccessibility(t *testing.T) {
 	}
 }
 
-// longNames writes a trace with all kinds of names, each of which is one long word.
+// longNames writes a trace with all kinds of names, each one long word.
 func longNames(t *testing.T, dir string) string {
 	t.Helper()
 	inputs, err := os.ReadFile("../cmd/weft/testdata/hostile/names.txtar")
@@ -225,7 +227,7 @@ func longNames(t *testing.T, dir string) string {
 	return name
 }
 
-// Without JavaScript everything can be read, and nothing is offered that does not work.
+// Without JavaScript, everything can be read, and controls that would not work are hidden.
 func TestReportWithoutScript(t *testing.T) {
 	b := Start(t, NewStub(t))
 	off := func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -246,7 +248,7 @@ func TestReportWithoutScript(t *testing.T) {
 	}
 }
 
-// On paper a report has few pages, whatever is folded on the screen.
+// On paper, a report has few pages, even if parts of it are collapsed on screen.
 func TestReportOnPaper(t *testing.T) {
 	b := Start(t, NewStub(t))
 	p := b.Open(reportOf(t, t.TempDir(), "../testdata/traces/chrome/chrome-devtools-small.json.gz"), Look(1280, 900, true)...)
@@ -266,7 +268,7 @@ func TestReportOnPaper(t *testing.T) {
 	}
 }
 
-// mustHaveNames fails if a name of a thread is not to be seen on paper, which is 180 mm wide between its margins.
+// mustHaveNames fails the test if a thread's name is not visible on paper, which is 180 mm wide between its margins.
 func mustHaveNames(t *testing.T, p *Page) {
 	t.Helper()
 	onPaper := func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -290,7 +292,7 @@ func mustHaveNames(t *testing.T, p *Page) {
 	}
 }
 
-// The line below a flame graph says lengths as the rest of the page does: here every box is called by its length.
+// The line below a flame graph formats durations as the rest of the page does: here, the name of every box is its duration.
 func TestLengthsInFlameGraph(t *testing.T) {
 	lengths := []struct {
 		micros string

@@ -24,9 +24,9 @@ var (
 	evilPage string
 )
 
-// A Stub is in the place of the Perfetto UI: a public site with the same policy, which looks for a trace processor at its start, then
-// listens to messages and answers PING with PONG, takes a trace from whom the UI takes one, cleans its title, and fetches what its
-// link says. It reports all it does.
+// A Stub replaces the Perfetto UI: a public site with the same policy, which first looks for a trace processor, then listens for
+// messages and answers PING with PONG, accepts traces from the same senders as the UI, cleans their titles, and fetches the URL
+// in its link. It reports all its actions.
 type Stub struct {
 	address string
 	reports chan Report
@@ -36,15 +36,15 @@ type Stub struct {
 	requests []string
 }
 
-// A Report is something that the UI did.
+// A Report is an action of the UI.
 type Report struct {
 	Kind string `json:"kind"` // start, status, listening, pings, trace, fetched, scroll, unknown; evil, evil ping, evil got
 
 	Href   string            `json:"href"` // start: the address of the UI, which its telemetry sends to others
 	Framed bool              `json:"framed"`
-	Args   map[string]string `json:"args"` // start: of the link
+	Args   map[string]string `json:"args"` // start: the arguments in the link
 
-	Answered bool `json:"answered"` // status: a listener was there
+	Answered bool `json:"answered"` // status: a trace processor answered
 
 	Bytes       int64  `json:"bytes"` // trace, fetched
 	SHA256      string `json:"sha256"`
@@ -54,12 +54,12 @@ type Report struct {
 	LocalOnly   bool   `json:"localOnly"`
 	KeepAPIOpen bool   `json:"keepApiOpen"`
 	Origin      string `json:"origin"`
-	Asked       bool   `json:"asked"` // trace: the UI would have asked whether to open it
+	Asked       bool   `json:"asked"` // trace: the UI would have asked the user whether to open it
 	Error       string `json:"error"` // fetched
 
-	Times []float64 `json:"times"` // pings: when they came, in ms
+	Times []float64 `json:"times"` // pings: arrival times, in ms
 
-	Text string `json:"text"` // evil got: what
+	Text string `json:"text"` // evil got: the names of the received members, as JSON
 
 	TimeStart float64 `json:"timeStart"` // scroll
 	TimeEnd   float64 `json:"timeEnd"`
@@ -67,18 +67,18 @@ type Report struct {
 
 // The modes of a Stub.
 const (
-	Answers = ""       // as the UI does
+	Answers = ""       // behaves as the UI does
 	Silent  = "silent" // never listens
-	Busy    = "busy"   // is busy when it begins to listen, so that several PINGs wait for it
+	Busy    = "busy"   // is busy when it starts to listen, so that several PINGs are waiting
 	Late    = "late"   // listens after ten seconds
-	Counts  = "counts" // answers no PING, and reports when the first twenty came
+	Counts  = "counts" // answers no PING, and reports the arrival times of the first twenty
 
-	// Another site takes the place of the UI, and says PONG:
+	// Another site replaces the UI and sends PONG:
 	Leaves           = "leaves"             // at once
 	AnswersAndLeaves = "answers and leaves" // after the first PONG of the UI
 )
 
-// NewStub starts a stub that ends with the test.
+// NewStub starts a stub that runs until the test ends.
 func NewStub(t testing.TB) *Stub {
 	s := &Stub{reports: make(chan Report, 1000)}
 	server := httptest.NewTLSServer(s)
@@ -87,7 +87,7 @@ func NewStub(t testing.TB) *Stub {
 	return s
 }
 
-// Behave sets the behaviour of pages that are opened from now on.
+// Behave sets the mode of pages that are opened from now on.
 func (s *Stub) Behave(mode string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Await returns the next report of a kind; what is reported before it is passed over.
+// Await returns the next report of a kind and discards the reports before it.
 func (s *Stub) Await(t testing.TB, kind string) Report {
 	t.Helper()
 	late := time.After(patience)
@@ -142,7 +142,7 @@ func (s *Stub) Await(t testing.TB, kind string) Report {
 	}
 }
 
-// Quiet fails the test if there is a report of a kind within a time.
+// Quiet fails the test if a report of a kind arrives within a time.
 func (s *Stub) Quiet(t testing.TB, kind string, within time.Duration) {
 	t.Helper()
 	late := time.After(within)

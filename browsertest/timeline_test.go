@@ -11,7 +11,7 @@ import (
 
 const small = "../testdata/traces/chrome/chrome-devtools-small.json.gz"
 
-// drag presses a button of the mouse over an element and moves it: from and to are parts of its width.
+// drag drags the mouse across an element with the left button pressed; from and to are fractions of its width.
 func (p *Page) drag(css string, from, to float64) {
 	p.t.Helper()
 	box := Eval[[]float64](p, `(() => { const r = document.querySelector("`+css+`"); r.scrollIntoView({block: "center"}); const b = r.getBoundingClientRect(); return [b.left, b.width, b.top + b.height / 2]; })()`)
@@ -26,7 +26,7 @@ const (
 	drawn    = `!document.getElementById("chart").hidden && ` + selected + ` !== ""`
 )
 
-// changes does something and waits until another time is selected, which it returns.
+// changes calls do, waits until the selected time range has changed, and returns the new one.
 func (p *Page) changes(do func()) string {
 	p.t.Helper()
 	before := Eval[string](p, selected)
@@ -35,7 +35,8 @@ func (p *Page) changes(do func()) string {
 	return Eval[string](p, selected)
 }
 
-// Dragging in the strip selects a time. The address holds it, so that a link opens the same spot; keys move it, and Escape shows all.
+// Dragging in the strip selects a time range. The address contains it, so that a link opens the same range; keys move it, and
+// Escape shows everything.
 func TestTimeline(t *testing.T) {
 	b, address := Start(t, NewStub(t)), reportOf(t, t.TempDir(), small)
 	p := b.Open(address, Look(1280, 900, false)...)
@@ -78,7 +79,7 @@ func TestTimeline(t *testing.T) {
 	p.Calm()
 }
 
-// A row of a table shows its time in the timeline, and the pointer on a slice says what that is.
+// A row in a table shows its time range in the timeline, and the tip at the pointer describes the slice.
 func TestShowInTimeline(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/chrome/chrome-memory-infra.json.gz"), Look(1280, 900, false)...)
 	p.Await(drawn)
@@ -106,7 +107,7 @@ func TestShowInTimeline(t *testing.T) {
 	p.Calm()
 }
 
-// Spans and requests are found by name, and drawn without script too.
+// Spans and requests can be found by name, and are also drawn without a script.
 func TestWaterfall(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/clocks/node/page.har.gz"), Look(1280, 900, false)...)
 	p.Await(`document.querySelectorAll("g.span").length > 10`)
@@ -120,7 +121,7 @@ func TestWaterfall(t *testing.T) {
 	p.Calm()
 }
 
-// No page is wider than a phone, whatever it is of.
+// No report is wider than a phone, whatever its input.
 func TestReportsOnPhones(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	for _, input := range []string{"otlp/server.otlp", "merge/rank0.json.gz", "probes/syscalls.probelines.gz", "perfetto/chrome-devtools-tiny.pftrace.gz", "../clocks/node/page.har.gz"} {

@@ -25,11 +25,11 @@ import (
 
 const recording = "../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
 
-// settled329 is true when the UI has the trace of recording, and the bar has nothing more to say.
+// settled329 is true when the UI has the trace of recording and the bar shows no status.
 const settled329 = `document.getElementById("bar").classList.contains("settled") && document.getElementById("status").textContent === "" &&
 	document.getElementById("download").title === "The trace for Perfetto, 329 KiB"`
 
-// put copies a recording into a folder under a name, and returns what weft converts it to.
+// put copies a recording into a folder under a name, and returns the size and digest of weft's conversion.
 func put(t *testing.T, dir, name, from string) (want Report) {
 	t.Helper()
 	content, err := os.ReadFile(from)
@@ -53,7 +53,7 @@ func put(t *testing.T, dir, name, from string) (want Report) {
 	return Report{Bytes: int64(len(trace)), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// wantTrace checks that the UI got these bytes, without a question, under this name.
+// wantTrace checks that the UI got the wanted bytes under a title, without asking the user.
 func wantTrace(t *testing.T, got, want Report, title string) {
 	t.Helper()
 	if got.Bytes != want.Bytes || got.SHA256 != want.SHA256 || got.Title != title || got.FileName != title || got.Asked || !got.LocalOnly || !got.KeepAPIOpen || got.URL != "" {
@@ -61,8 +61,8 @@ func wantTrace(t *testing.T, got, want Report, title string) {
 	}
 }
 
-// One command, no gesture, no question: the UI in the page has exactly the bytes of the trace. Nothing was requested but the
-// page and the UI, and the UI did not reach for this machine.
+// One command, without gestures or questions, gives the UI in the page exactly the bytes of the trace. Only the page and the UI
+// were requested, and the UI did not connect to this machine.
 func TestHandover(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -108,7 +108,7 @@ func origin(t *testing.T, address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// The UI answers each PING that is under way. The trace is posted once.
+// The UI answers each pending PING, but the trace is posted only once.
 func TestSeveralPongs(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -124,7 +124,8 @@ func TestSeveralPongs(t *testing.T) {
 	p.Calm()
 }
 
-// The page opens before the trace is converted and shows how far that is. The UI, whose link has what is shown first, is loaded when the trace is there.
+// The page opens before the trace is converted, and shows progress. It loads the UI, with the initial view in its link, when the
+// trace is ready.
 func TestProgress(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -154,8 +155,8 @@ func TestProgress(t *testing.T) {
 	p.Calm()
 }
 
-// A tab opens by a click. It gets the same bytes; its link is empty, because the UI sends it to others. A message says what to show
-// first, which the frame has in its link.
+// A click opens a tab, which gets the same bytes. Its link is empty, because the UI sends it to others: a message specifies the
+// initial view, which the frame has in its link.
 func TestTab(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -183,7 +184,7 @@ func TestTab(t *testing.T) {
 	p.Calm()
 }
 
-// Where the browser opens no window, the page says so. A browser without a window of its own opens all.
+// If the browser blocks the tab, the page reports that. A headless browser never does, so the test replaces window.open.
 func TestTabBlocked(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -198,7 +199,7 @@ func TestTabBlocked(t *testing.T) {
 	p.Calm()
 }
 
-// needsDirectPort skips a test where another program has the port of --direct.
+// needsDirectPort skips a test if another program uses the port of --direct.
 func needsDirectPort(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:9001")
@@ -208,7 +209,7 @@ func needsDirectPort(t *testing.T) {
 	l.Close()
 }
 
-// The UI of --direct fetches the trace if the user allows it.
+// With --direct, the UI fetches the trace if the user allows it.
 func TestDirectGranted(t *testing.T) {
 	needsDirectPort(t)
 	stub, dir := NewStub(t), t.TempDir()
@@ -234,7 +235,7 @@ func TestDirectGranted(t *testing.T) {
 	p.Calm("/status")
 }
 
-// If the user does not, nothing reaches weft, which waits.
+// If the user denies it, no request reaches weft, which keeps waiting.
 func TestDirectDenied(t *testing.T) {
 	needsDirectPort(t)
 	stub, dir := NewStub(t), t.TempDir()
@@ -257,7 +258,7 @@ func TestDirectDenied(t *testing.T) {
 	}
 }
 
-// Port 9001 is needed by --direct only, and a program that has it is named.
+// Only --direct needs port 9001, and the error names a program that may be using it.
 func TestDirectPortInUse(t *testing.T) {
 	executable(t)
 	dir := t.TempDir()
@@ -270,8 +271,8 @@ func TestDirectPortInUse(t *testing.T) {
 	}
 }
 
-// A site whose name leads to this machine gets nothing, even with the secret; nor does a page of another site that fetches or frames
-// the page.
+// A site whose name resolves to this machine gets nothing, even with the secret. Neither does a page of another site that fetches
+// or frames weft's page.
 func TestOtherSites(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	put(t, dir, "trace.json.gz", recording)
@@ -286,7 +287,7 @@ func TestOtherSites(t *testing.T) {
 	if status := refusedWith(t, rebound); status != "403" {
 		t.Errorf("a rebound name gets %s", status)
 	}
-	// Another origin of this machine, as a program of another user could serve.
+	// Another origin on this machine, such as another user's program could serve.
 	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		io.WriteString(w, "<!doctype html><body>")
@@ -307,7 +308,7 @@ func TestOtherSites(t *testing.T) {
 	stub.Quiet(t, "start", 700*time.Millisecond) // the page would have started the UI
 }
 
-// refusedWith returns the status of an answer without content, for which the browser has a page of its own.
+// refusedWith returns the status of a response without content, for which the browser shows its own page.
 func refusedWith(t *testing.T, p *Page) string {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -321,7 +322,7 @@ func refusedWith(t *testing.T, p *Page) string {
 	return ""
 }
 
-// A wrong secret and an address that was used are nothing.
+// Neither a wrong secret nor a used one-time address leads anywhere.
 func TestWrongAddresses(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -350,7 +351,7 @@ func TestWrongAddresses(t *testing.T) {
 		t.Errorf("it leads to %s, want %s", got, address)
 	}
 	stub.Await(t, "trace")
-	last := map[bool]string{true: "Q", false: "A"}[strings.HasSuffix(address, "A/")] // any but the one of the secret
+	last := map[bool]string{true: "Q", false: "A"}[strings.HasSuffix(address, "A/")] // any character but the one in the secret
 	for _, other := range []string{once, origin(t, address) + "/", address[:len(address)-2] + last + "/", origin(t, address) + "/status"} {
 		if status := refusedWith(t, b.Open(other)); status != "404" {
 			t.Errorf("%s gets %s", other, status)
@@ -358,7 +359,7 @@ func TestWrongAddresses(t *testing.T) {
 	}
 }
 
-// A UI that never answers: the page says what may be wrong and offers what helps, and goes on asking.
+// If the UI never answers, the page explains what may be wrong, offers remedies, and keeps asking.
 func TestUIThatNeverAnswers(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -387,7 +388,7 @@ func TestUIThatNeverAnswers(t *testing.T) {
 	p.Calm()
 }
 
-// One that answers late gets the trace all the same.
+// A UI that answers late still gets the trace.
 func TestUIThatAnswersLate(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -401,7 +402,7 @@ func TestUIThatAnswersLate(t *testing.T) {
 	p.Calm()
 }
 
-// Of two files the bar has a list; each goes into a fresh frame.
+// For several files, the bar has a list, and each file opens in a new frame.
 func TestTwoFiles(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -433,7 +434,7 @@ func TestTwoFiles(t *testing.T) {
 	if code := w.Code(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	p.Calm("ERR_") // of the connection that ends
+	p.Calm("ERR_") // from the connection that ends
 }
 
 func recordingThatIsNone(t *testing.T, dir string) string {
@@ -444,7 +445,7 @@ func recordingThatIsNone(t *testing.T, dir string) string {
 	return "none.json"
 }
 
-// Ctrl-C ends weft and leaves the timeline; the page reports the end. Before Perfetto has the trace that is a failure.
+// Ctrl-C ends weft and keeps the timeline; the page reports the end. If Perfetto does not have the trace yet, that is a failure.
 func TestEnds(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -479,7 +480,7 @@ func TestEnds(t *testing.T) {
 	p.Calm()
 }
 
-// Names are text, whatever they look like.
+// Names are shown as text, whatever they contain.
 func TestNames(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -506,7 +507,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Another UI, from files: a second origin of this machine, which may run its scripts and talk to no other.
+// A UI from local files is served from a second origin on this machine. It can run its scripts, but connect to no other origin.
 func TestOwnUI(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -545,8 +546,8 @@ addEventListener("message", async (e) => {
 	}
 }
 
-// The report comes first, without the rights of the page. A row of it shows its slice in the timeline, with its track; what no row could ask for
-// is not done.
+// The report is shown first, without the page's rights. A row in it shows its slice and track in the timeline; messages that no
+// row could send are ignored.
 func TestReport(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -582,7 +583,7 @@ func TestReport(t *testing.T) {
 	}
 	name := regexp.QuoteMeta(Eval[string](r, `JSON.parse(document.getElementById("data").textContent).chart.rows[`+row+`.closest("tr").dataset.at.split(" ")[2] - 1].name.split(" ")[0]`))
 	pin := regexp.MustCompile(`,\{"id":"dev.perfetto.PinTracksByRegex","args":\["\^` + name + ` \d+\$","name"\]\}\]$`)
-	if !pin.MatchString(start.Args["startupCommands"]) || !strings.Contains(start.Args["startupCommands"], `(Long tasks|Context: .*)`) { // which the first link has
+	if !pin.MatchString(start.Args["startupCommands"]) || !strings.Contains(start.Args["startupCommands"], `(Long tasks|Context: .*)`) { // which the first link contains
 		t.Errorf("pins %s, not %s after those of %s", start.Args["startupCommands"], pin, first["startupCommands"])
 	}
 	stub.Await(t, "trace")
@@ -595,7 +596,7 @@ func TestReport(t *testing.T) {
 	} {
 		Eval[chromedp.Void](r, `parent.postMessage(`+strings.ReplaceAll(message, "FROM", from)+`, "*")`)
 	}
-	// What others ask for is not done either.
+	// Messages from others are ignored, too.
 	Eval[chromedp.Void](p, `window.postMessage({weft: "`+from+` 0"}, "*")`)
 	Eval[chromedp.Void](p, `window.dispatchEvent(new MessageEvent("message", {data: {weft: "`+from+` 0"}, origin: "https://evil.test",
 		source: document.querySelector("#report iframe").contentWindow})); undefined`)
@@ -620,7 +621,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The report of a trace does not wait for the conversion of others.
+// The report on a trace does not wait for the conversion of other traces.
 func TestReportBeforeAllAreConverted(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -629,19 +630,19 @@ func TestReportBeforeAllAreConverted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close() // it is never written
+	defer out.Close() // nothing is ever written to it
 	w := RunWith(t, dir, in, nil, "view", "trace.json.gz", "-")
 	in.Close()
 	p := b.Open(w.Address())
 	stub.Await(t, "trace")
 	p.Await(`!document.getElementById("tabs").hidden`)
 	w.Interrupt()
-	if code := w.Code(); code != 130 { // a conversion was under way
+	if code := w.Code(); code != 130 { // a conversion was running
 		t.Errorf("exit code %d", code)
 	}
 }
 
-// The page in the looks that people have, for pictures; it never scrolls sideways, and all of its actions can be reached by keys.
+// The page in common window sizes and themes, with screenshots: it never scrolls sideways and has all of its actions.
 func TestLooks(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -669,8 +670,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// The tabs of the bar follow their pattern of WAI-ARIA: one of them is in the order of Tab, arrow keys, Home and End lead to the others and
-// show what has the focus. The page breaks no rule of accessibility, in all of its states and looks.
+// The tabs in the bar follow the WAI-ARIA pattern for tabs: only one is in the Tab order; arrow keys, Home and End move the focus
+// and show the focused tab. The page breaks no accessibility rule in any state or look.
 func TestBarAccessibility(t *testing.T) {
 	needsAxe(t)
 	stub, dir := NewStub(t), t.TempDir()

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// pages makes weft.html and weft-hosted once.
+// pages builds weft.html and weft-hosted once and returns their folder.
 var pages = sync.OnceValues(func() (string, error) {
 	dir, err := tempDir()
 	if err != nil {
@@ -41,7 +41,7 @@ var pages = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// openWeb opens weft.html from the disk.
+// openWeb opens weft.html from disk.
 func openWeb(t *testing.T, b *Browser, steps ...chromedp.Action[chromedp.Void]) *Page {
 	t.Helper()
 	dir, err := pages()
@@ -51,10 +51,10 @@ func openWeb(t *testing.T, b *Browser, steps ...chromedp.Action[chromedp.Void]) 
 	return b.Open("file://"+filepath.ToSlash(filepath.Join(dir, "weft.html")), steps...)
 }
 
-// ended is true when the page has made all that it makes of files.
+// ended is true when the page has finished processing files or reports a problem.
 const ended = `(document.getElementById("page") !== null && document.getElementById("made").textContent === "" || !document.getElementById("problem").hidden)`
 
-// choose gives the page files, and waits for what comes of them.
+// choose chooses files in the page and waits for the results.
 func choose(p *Page, paths ...string) {
 	p.t.Helper()
 	Eval[chromedp.Void](p, `input = null; undefined`)
@@ -62,7 +62,7 @@ func choose(p *Page, paths ...string) {
 	p.Await(`input !== null && ` + ended)
 }
 
-// digestOf is the SHA-256 of a Blob or a text of the page.
+// digestOf returns the SHA-256 of a Blob or text in the page.
 func digestOf(p *Page, expression string) string {
 	return Eval[string](p, `(async () => {
 		const sum = await crypto.subtle.digest("SHA-256", await new Blob([`+expression+`]).arrayBuffer());
@@ -70,7 +70,7 @@ func digestOf(p *Page, expression string) string {
 	})()`)
 }
 
-// printed is what weft prints in a folder.
+// printed returns the output of weft, run in a folder.
 func printed(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), program(t), args...)
@@ -87,8 +87,8 @@ func hexDigest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// What the page makes of a file in one reading is what weft makes of it, byte for byte: the trace, with and without attribution, and the report. Nothing but
-// the page itself is asked for.
+// From one reading of a file, the page produces the same bytes as weft: the trace, with and without attribution, and the report.
+// It requests nothing except itself.
 func TestWebSameBytes(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	p := openWeb(t, b)
@@ -124,7 +124,7 @@ func TestWebSameBytes(t *testing.T) {
 	}
 }
 
-// Of two files the older one is compared with the newer one, and many are summed up. What cannot be read is named.
+// The page compares the older of two files with the newer one, and sums up more than two. It names files that cannot be read.
 func TestWebSeveralFiles(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	p := openWeb(t, b, Look(1280, 900, false)...)
@@ -160,7 +160,7 @@ func TestWebSeveralFiles(t *testing.T) {
 	p.Calm()
 }
 
-// The examples are in the page.
+// The examples are embedded in the page and can be read.
 func TestWebExamples(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	n := Eval[int](p, `document.querySelectorAll("#examples button").length`)
@@ -196,7 +196,7 @@ func TestWebCannotConnect(t *testing.T) {
 	}
 }
 
-// The click on Open in Perfetto gives the UI the trace, which asks its user because the page is from a disk.
+// A click on Open in Perfetto gives the trace to the UI, which asks the user because the page is from disk.
 func TestWebOpensPerfetto(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	p := openWeb(t, Start(t, stub))
@@ -214,7 +214,7 @@ func TestWebOpensPerfetto(t *testing.T) {
 	p.Await(hint + ` === "Perfetto has the trace."`)
 }
 
-// The page of a web server fetches its module from there, and does the same.
+// A page on a web server fetches its module from there and works in the same way.
 func TestWebHosted(t *testing.T) {
 	dir, err := pages()
 	if err != nil {
@@ -232,7 +232,7 @@ func TestWebHosted(t *testing.T) {
 	p.Calm("favicon")
 }
 
-// A file that cannot be read gets a message, and the page goes on. Names are texts, whatever is in them.
+// A file that cannot be read causes a message, and the page continues to work. Names are shown as text, whatever they contain.
 func TestWebBadFiles(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	p := openWeb(t, b)
@@ -265,7 +265,7 @@ func TestWebBadFiles(t *testing.T) {
 	p.Calm()
 }
 
-// Files that come before the module runs do not mix: the last one counts. It can be stopped then as well.
+// If several files are chosen before the module runs, only the last one counts. It can also be stopped then.
 func TestWebBeforeItRuns(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	p := openWeb(t, b)
@@ -294,7 +294,7 @@ func TestWebBeforeItRuns(t *testing.T) {
 	p.Calm()
 }
 
-// The page breaks no rule of accessibility: before it has a file, with the report, and after a failure.
+// The page breaks no accessibility rule: before it has a file, with the report, and after a failure.
 func TestWebAccessibility(t *testing.T) {
 	needsAxe(t)
 	b, dir := Start(t, NewStub(t)), t.TempDir()
@@ -310,7 +310,7 @@ func TestWebAccessibility(t *testing.T) {
 	}
 }
 
-// TestWebLooks takes pictures, if they are wanted.
+// TestWebLooks saves screenshots if WEFT_SCREENSHOTS is set.
 func TestWebLooks(t *testing.T) {
 	if os.Getenv("WEFT_SCREENSHOTS") == "" {
 		t.Skip("no pictures are wanted: WEFT_SCREENSHOTS is not set")
@@ -320,7 +320,7 @@ func TestWebLooks(t *testing.T) {
 	for name, look := range map[string][]chromedp.Action[chromedp.Void]{
 		"light": Look(1280, 900, false), "dark": Look(1280, 900, true), "narrow": Look(400, 800, false),
 	} {
-		b := Start(t, NewStub(t)) // a browser paints frames of one page only
+		b := Start(t, NewStub(t)) // a browser paints the frames of only one page
 		p := openWeb(t, b, look...)
 		p.Screenshot("web-" + name + "-first")
 		choose(p, filepath.Join(dir, "trace.json.gz"))

@@ -9,13 +9,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hint and problem are what the page says.
+// hint and problem are expressions for the messages on the page.
 const (
 	hint    = `(document.getElementById("hint").hidden ? "" : document.getElementById("hint").textContent)`
 	problem = `(document.getElementById("problem").hidden ? "" : document.getElementById("said").textContent)`
 )
 
-// The page reports that Perfetto has the trace when it has, and not before; and it reports a failed handover.
+// The page reports that Perfetto has the trace only once it has it, and reports a failed handover.
 func TestWebSaysWhenPerfettoHasIt(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -28,7 +28,7 @@ func TestWebSaysWhenPerfettoHasIt(t *testing.T) {
 	p.Calm()
 }
 
-// A Perfetto that never answers is named after 8 s, unless the page is about another file by then.
+// The page reports after 8 s that Perfetto does not answer, unless it shows another file by then.
 func TestWebPerfettoNeverAnswers(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -54,7 +54,7 @@ func TestWebPerfettoNeverAnswers(t *testing.T) {
 	p.Calm()
 }
 
-// A file that is dropped while another one is read takes its place: nothing of that one comes any more.
+// A file dropped while another one is being read replaces it: no further results of the other file appear.
 func TestWebDropDuringReading(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	Eval[chromedp.Void](p, `(() => {
@@ -70,7 +70,8 @@ func TestWebDropDuringReading(t *testing.T) {
 	p.Calm()
 }
 
-// What is being packed keeps its name when another file is chosen meanwhile. If it cannot be packed it is saved as it is.
+// A trace that is being packed keeps its name when another file is chosen meanwhile. If packing fails, the trace is saved as it
+// is.
 func TestWebDownload(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	const event = `[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]`
@@ -92,7 +93,7 @@ func TestWebDownload(t *testing.T) {
 	p.Calm()
 }
 
-// Names that would change how the text around them is shown are escaped.
+// Characters in names that would change how the surrounding text is shown are escaped.
 func TestWebNames(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	for name, want := range map[string]string{
@@ -111,7 +112,7 @@ func TestWebNames(t *testing.T) {
 	p.Calm()
 }
 
-// A mistake in the module is not taken for a file that is too large, and the page goes on after both.
+// The page distinguishes a bug in the module from a file that is too large, and continues to work after both.
 func TestWebModuleEnds(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	const ask = `ask("open", null, {}).then(() => "done", (err) => err.message)`
@@ -130,7 +131,8 @@ func TestWebModuleEnds(t *testing.T) {
 	p.Await(ended + ` && output !== null`)
 }
 
-// What a packed file holds shows while it is read: the warning about large files comes then. What one file took is free for the next.
+// Memory use during reading reflects the content of a packed file, and triggers the warning about large files. The memory for one
+// file is free for the next.
 func TestWebMemory(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	Eval[chromedp.Void](p, `window.memory = []; { const now = answer; answer = (data) => { if ("progress" in data) memory.push(data.memory); now(data); }; } undefined`)

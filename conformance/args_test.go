@@ -31,12 +31,12 @@ const maxArgDepth = 1000
 // arg is one flattened argument.
 type arg struct{ key, typ, value string }
 
-// argList is the flattened arguments of a slice. As in trace_processor, the last of equal keys counts. Arrays do not
-// replace each other: a second one, such as at the end of a slice, continues the first.
+// argList holds the flattened arguments of a slice. As in trace_processor, the last argument with a key counts. Arrays
+// do not replace each other: a second one, such as at the end of a slice, continues the first.
 type argList struct {
 	all     []arg
 	index   map[string]int
-	lengths map[string]int // of arrays by key
+	lengths map[string]int // lengths of arrays by key
 	marker  string         // name of a Firefox marker whose slice is named after its label
 }
 
@@ -76,7 +76,8 @@ func (l *argList) set(key, typ, value string) {
 	l.all = append(l.all, arg{key, typ, value})
 }
 
-// add flattens the annotations of an event, except weft's own, and its picture, under trace_processor's name for it.
+// add flattens the annotations of an event, except weft's own, and adds its picture under trace_processor's name for
+// it.
 func (l *argList) add(t *timed) error {
 	if picture := t.event.GetScreenshot().GetJpgImage(); picture != nil {
 		l.set("screenshot.jpg_image", "string", base64.StdEncoding.EncodeToString(picture))
@@ -191,7 +192,8 @@ func (l *argList) flattenNext(key string, d *json.Decoder) error {
 	return err
 }
 
-// setNumber adds a number of JSON text: an integer if it is written like one. trace_processor misreads larger integers.
+// setNumber adds a number from JSON text, as an integer if it is written like one. trace_processor misreads larger
+// integers.
 func (l *argList) setNumber(key string, number json.Number) error {
 	if v, err := number.Int64(); err == nil {
 		l.set(key, typeInt, strconv.FormatInt(v, 10))
@@ -224,7 +226,7 @@ func scalar(t *timed, a *pb.DebugAnnotation) (typ, value string, err error) {
 	case *pb.DebugAnnotation_StringValueIid:
 		value, err = text(t.state.argTexts, v.StringValueIid, "")
 		return typeString, value, err
-	case *pb.DebugAnnotation_PointerValue: // this one and the next come from Perfetto traces
+	case *pb.DebugAnnotation_PointerValue: // only from Perfetto traces
 		return typePointer, strconv.FormatUint(v.PointerValue, 16), nil
 	}
 	return "", "", fmt.Errorf("value of type %T, which weft does not write", a.GetValue())
@@ -235,7 +237,7 @@ func argName(t *timed, a *pb.DebugAnnotation) (string, error) {
 	return text(t.state.argNames, a.GetNameIid(), a.GetName())
 }
 
-// cleanKey converts a name like trace_processor: characters with a meaning in a path become underscores.
+// cleanKey converts a name as trace_processor does: characters with a meaning in a path become underscores.
 func cleanKey(name string) string {
 	return strings.NewReplacer(".", "_", "[", "_", "]", "_").Replace(name)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Numbers of cases and recordings: a test that finds fewer fails.
+// Expected numbers of cases and recordings.
 const (
 	numCases      = 126
 	numRecordings = 11

@@ -19,12 +19,12 @@ import (
 
 // The result of an attribution does not depend on whether and how the trace was attributed before.
 
-// againRecordings has a recording of each kind of producer.
+// againRecordings lists a recording from each kind of producer.
 var againRecordings = []string{
 	"traces/chrome/chrome-devtools-tiny.json", "traces/perfetto/chrome-devtools-tiny.pftrace", "traces/firefox/gecko/ff-gecko-tiny.json",
 }
 
-// writeBacks are the tested parts of an attribution: nothing, each part alone, and all but one.
+// writeBacks lists the tested parts of an attribution: nothing, each part alone, and all but one.
 var writeBacks = map[string]attribution.WriteBack{
 	"nothing":   {NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true},
 	"notes":     {NoTracks: true, NoCatalogue: true, NoCosts: true},
@@ -40,7 +40,7 @@ func findRecording(t *testing.T, name string) []byte {
 	return recording.Bytes(t, name)
 }
 
-// converted converts without attribution.
+// converted converts an input and returns the output.
 func converted(t *testing.T, input []byte, opts convert.Options) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -56,8 +56,8 @@ func samePackets(t *testing.T, a, b []byte) bool {
 	return slices.EqualFunc(packets(t, a), packets(t, b), bytes.Equal)
 }
 
-// Attributing a Perfetto trace that was attributed before, with any parts and sources, gives byte for byte the result
-// for the original; writing nothing gives the original.
+// Attributing a Perfetto trace that was attributed before, with any parts and sources, gives the same bytes as
+// attributing the original; writing nothing gives the original.
 func TestAttributionTakesEarlierAway(t *testing.T) {
 	for _, name := range recording.Some(againRecordings) {
 		input := findRecording(t, name)
@@ -101,7 +101,7 @@ func TestAttributionTakesEarlierAway(t *testing.T) {
 	}
 }
 
-// sameFindings checks that a copy breaks no rule that its original follows: a producer's trace may start in the middle
+// sameFindings checks that a copy breaks no rule that its original follows. A producer's trace can start in the middle
 // of events.
 func sameFindings(t *testing.T, original, trace []byte) {
 	t.Helper()
@@ -127,14 +127,15 @@ func findings(t *testing.T, trace []byte) map[string]uint64 {
 	return counts
 }
 
-// attributedBy calls attributed with options of the attribution.
+// attributedBy converts an input with the given attribution options.
 func attributedBy(t *testing.T, input []byte, how attribution.Options, opts convert.Options) []byte {
 	t.Helper()
 	opts.Attribute = &how
 	return converted(t, input, opts)
 }
 
-// seen returns what readers get from a trace: its events with their arguments and contexts, its tracks and its facts.
+// seen returns what readers get from a trace: its events with their arguments and contexts, its tracks and its
+// attributes.
 func seen(t *testing.T, trace []byte) (lines []string) {
 	t.Helper()
 	tl, err := loadTimeline(context.Background(), bytes.NewReader(trace), convert.Options{})
@@ -168,7 +169,7 @@ func seen(t *testing.T, trace []byte) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s %d %s", a.Key, a.Int, a.Text))
 		}
 	}
-	slices.Sort(lines) // simultaneous events are in the order of their tracks, which is the input's
+	slices.Sort(lines) // simultaneous events are in track order, which depends on the input
 	return lines
 }
 

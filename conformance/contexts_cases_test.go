@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// contextCase is the expected contexts of events in a case of conformance/contexts.
+// contextCase holds the expected contexts of the events in a case from conformance/contexts.
 type contextCase struct {
 	Options struct {
 		Sources      []string `json:"sources"`

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The catalogue is one row: no two of its instants have the same time, because Perfetto would stack them and drop those
+// The catalogue is one row: no two of its instants have the same time, or Perfetto would stack them and drop those
 // deeper than 512. It is within the recording, and contains every context in use.
 func TestContextCatalogue(t *testing.T) {
 	for _, name := range append([]string{"traces/chrome/chrome-everything-small.json"}, againRecordings...) {
@@ -64,7 +64,7 @@ type contextCatalogue struct {
 	tracks           map[timeline.TrackID]timeline.Nanos // time of the last entry
 	stacked, outside int
 	used             int      // contexts of slices and instants
-	missing          []string // those without entry
+	missing          []string // contexts without an entry
 }
 
 // readCatalogue attributes a trace and reads the catalogue from the output.

@@ -12,12 +12,12 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// outputCases check the sentences of attribution.md, What is written.
+// outputCases check the sentences in attribution.md, What is written.
 var outputCases = []struct {
 	name   string
 	events string   // of a Chrome JSON trace
-	want   []string // parts of lines of seen
-	never  string   // in no line
+	want   []string // parts of lines from seen
+	never  string   // text that is in no line
 }{
 	{
 		name: "an id has scope and process, a name is the url of the state at the slice's start",

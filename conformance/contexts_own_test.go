@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Names in the input that attribution also uses stay the input's.
+// Names in the input stay unchanged, even if attribution also uses them.
 
 // ownNames is a trace that was never attributed but uses attribution's names: for arguments of slices with a frame,
 // with various values, for threads and for asynchronous slices.
@@ -34,7 +34,8 @@ const ownNames = `{"traceEvents": [
 {"ph":"e","pid":1,"tid":2,"ts":90,"cat":"c","id":"0x1","name":"Contexts"}
 ]}`
 
-// wantNotes are the expected values of the slices of ownNames under the two names: the input's own value, or the frame.
+// wantNotes holds the expected values of the slices in ownNames under the two names: the input's own value, or the
+// frame.
 var wantNotes = map[string][2]string{
 	"none":       {"{Frame={frame F}}", ""},
 	"text":       {`"mine"`, "{Frame={frame F}}"},
@@ -109,7 +110,7 @@ func checkOwnNames(t *testing.T, trace []byte) {
 	}
 }
 
-// shortArg formats a value; of a context only its name.
+// shortArg formats a value; for a context, only its name.
 func shortArg(tl *timeline.Timeline, a timeline.Arg) string {
 	switch a.Kind {
 	case timeline.ArgDict, timeline.ArgArray:
@@ -130,8 +131,8 @@ func shortArg(tl *timeline.Timeline, a timeline.Arg) string {
 	return fmt.Sprintf("%d:%d", a.Kind, a.Uint())
 }
 
-// smallTrace is a Perfetto trace with one slice with a frame, on one packet sequence or none. In the old form, with a
-// sequence, its thread has no track.
+// smallTrace returns a Perfetto trace with one slice that has a frame, on one packet sequence or none. In the old form,
+// with a sequence, its thread has no track.
 func smallTrace(t *testing.T, sequence uint32) []byte {
 	t.Helper()
 	begin, end := protos.TrackEvent_TYPE_SLICE_BEGIN, protos.TrackEvent_TYPE_SLICE_END

@@ -21,7 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// eachContextRecording runs a test for every recording for attribution.
+// eachContextRecording runs a test on every recording for attribution.
 func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input []byte)) {
 	t.Helper()
 	eachRecordingOf(t, []string{"chrome", "damaged", "pytorch", "perfetto", "node", "firefox/processed", "firefox/gecko", "jsprofile", "cpuprofile"}, fn)
@@ -171,9 +171,9 @@ func TestContextCostsAddUp(t *testing.T) {
 	})
 }
 
-// Wherever begin events without an end occur among measured slices: these keep their times and threads, and the
-// contexts of a thread add up to the time in these slices. The same applies to the conversion, and where blocks and
-// segments divide related events.
+// Measured slices keep their times and threads wherever begin events without an end occur among them, and the contexts of a
+// thread add up to the time in these slices. The same applies to the conversion, and where blocks and segments divide related
+// events.
 func TestCostsAmongOpenBegins(t *testing.T) {
 	for seed := range uint64(1000) {
 		size, opts := 60, convert.Options{}
@@ -191,8 +191,8 @@ func TestCostsAmongOpenBegins(t *testing.T) {
 	}
 }
 
-// costsOfMeasured checks that a trace has certain slices, none in a lane, and no others with an end, and that their
-// time is its cost.
+// costsOfMeasured checks that a trace has exactly the wanted slices with an end, none of them in a lane, and that their time is
+// its cost.
 func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts convert.Options) {
 	t.Helper()
 	tl, result := attributeRecording(t, input, opts)
@@ -246,10 +246,10 @@ func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts con
 	}
 }
 
-// mainThreads are the prefixes of names of threads that run pages.
+// mainThreads lists the name prefixes of threads that run pages.
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
-// share returns the shares of the busy time of main threads with frames, isolates and no context, in percent.
+// share returns the shares of the busy time of main threads that have a frame, an isolate, and no context, in percent.
 func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, ok bool) {
 	table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 	if err != nil {
@@ -277,8 +277,8 @@ func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, o
 	return float64(sums[0]) / total, float64(sums[1]) / total, float64(sums[2]) / total, true
 }
 
-// How much of the time of main threads is attributed to frames and isolates, and how much to nothing, in percent and to half a
-// percent; on recordings of DevTools at most a quarter is not attributed.
+// The shares of main-thread time that are attributed to frames, to isolates and to nothing match the stored percentages to within
+// half a percentage point; in DevTools recordings, at most a quarter is unattributed.
 func TestContextShares(t *testing.T) {
 	shares, err := os.ReadFile("testdata/context-shares.txt")
 	if err != nil {
@@ -314,9 +314,9 @@ func TestContextShares(t *testing.T) {
 	})
 }
 
-// specShares is the share of the time of main threads, in percent, that has a frame by its own arguments or enclosing
-// slices; with the rule of descendants in addition (including isolates, which are common ancestors there); and by all
-// rules; then the shares of isolates and of no context.
+// specShares holds, in percent, the share of main-thread time that has a frame by its own arguments or enclosing slices; with the
+// rule of descendants in addition (including isolates, which are common ancestors there); and by all rules; then the shares of
+// isolates and of no context.
 var specShares = map[string][5]float64{
 	"chrome/chrome-devtools-tiny.json":               {51.0, 84.3, 82.8, 2.8, 14.5},
 	"chrome/chrome-devtools-small.json":              {69.3, 87.5, 82.3, 6.1, 11.6},
@@ -330,11 +330,10 @@ var specShares = map[string][5]float64{
 }
 
 // The shares of frames and isolates match the specification, which does not count calls made from samples. In
-// chrome-chromedriver-array it has about 4 ms less of busy time, which have no context; there it also leaves unfinished
-// tasks open until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8,
-// 42.9, 52.9). In one process these are three frames and the task has no context, though the events in it until the
-// next task name one of them 50 times; in another process, tasks without a frame of their own have the frame of later
-// ones.
+// chrome-chromedriver-array, it has about 4 ms less busy time, all without a context; it also leaves unfinished tasks open until
+// the end of the trace, so that they have the frames of all later tasks (the specification: 44.8, 42.9, 52.9). In one process
+// these are three frames and the task has no context, although the events in it until the next task name one of them 50 times; in
+// another process, tasks without a frame of their own have the frame of later ones.
 func TestSpecShares(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		want, ok := specShares[name]
@@ -367,8 +366,8 @@ func TestSpecShares(t *testing.T) {
 	})
 }
 
-// The requests of recorded profiles, with their bytes and times, counted by another program from the rows of the
-// profiles: one request per channel id, in the window of its first row.
+// The requests in recorded profiles, with their bytes and times, as another program counted them from the rows of the profiles:
+// one request per channel id, in the window of its first row.
 func TestFirefoxRequests(t *testing.T) {
 	type requests struct{ n, bytes, ns int64 }
 	for name, want := range map[string]map[string]requests{

@@ -37,7 +37,7 @@ func packets(t *testing.T, trace []byte) (all [][]byte) {
 	}
 }
 
-// withoutContexts returns a packet without the argument "contexts" of its track event.
+// withoutContexts returns a packet without the "contexts" argument of its track event.
 func withoutContexts(t *testing.T, packet []byte) []byte {
 	t.Helper()
 	p := &protos.TracePacket{}
@@ -410,7 +410,7 @@ func TestConvertedFlowTimes(t *testing.T) {
 	}
 }
 
-// Overlapping slices of a thread are on several tracks in a conversion. Of those with the same start the longer one
+// Overlapping slices of a thread are on several tracks in a conversion. Among slices with the same start, the longest
 // encloses the others, whatever its track: frame F has the part clipped at the end of the first slice, 50 µs, and the
 // short slice is in it.
 func TestConvertedCostsOfOverlappingSlices(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// costSums are the columns of a cost table whose sums do not depend on its rows.
+// costSums holds the columns of a cost table whose sums do not depend on its rows.
 type costSums struct {
 	Busy, CPU, WithoutCPU, ForcedStyle, ForcedLayout timeline.Nanos
 	Slices, Instants, Freed, Styles, Layouts         int64

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefoxCounts are the counts of each thread, or of a process.
+// firefoxCounts holds the counts of a thread or a process.
 type firefoxCounts struct {
 	Markers, Samples, Values, Constants int
 }
@@ -78,13 +78,13 @@ func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[
 	return threads, processes
 }
 
-// ownTracks are tracks for samples and the recording, not markers.
+// ownTracks lists the tracks for samples and the recording, which have no markers.
 var ownTracks = []string{
 	timeline.RoleCategories.String(), timeline.RoleSamplePages.String(), timeline.RoleCalls.String(), timeline.RolePaused.String(),
 	timeline.RoleLongTasks.String(),
 }
 
-// countFirefox counts the same in the output. Requests are on tracks of their process and count for its thread.
+// countFirefox counts the same in the output. Requests are on tracks of their process and count for its main thread.
 func countFirefox(t *testing.T, output []byte, p *projection) (threads map[string]firefoxCounts, processes map[string]int) {
 	t.Helper()
 	threads, processes = map[string]firefoxCounts{}, map[string]int{}
@@ -105,7 +105,7 @@ func countFirefox(t *testing.T, output []byte, p *projection) (threads map[strin
 		switch {
 		case slices.Contains(ownTracks, s.track.name):
 		case s.track.name == timeline.RoleNetwork.String() && s.track.tid == "":
-			if s.parent == nil { // not its phases
+			if s.parent == nil { // count the request, not its phases
 				add(s.track.pid+"/"+s.track.pid, firefoxCounts{Markers: 1})
 			}
 		default:

@@ -20,7 +20,7 @@ type naiveObject = map[string]any
 
 // naiveProfile is the second reader's result.
 type naiveProfile struct {
-	anchor   int64 // ns of time 0
+	anchor   int64 // time 0, in ns
 	interval float64
 	perMilli float64 // CPU time per millisecond
 	schemas  map[string]naiveObject
@@ -35,11 +35,11 @@ type naiveThread struct {
 	markers  []*naiveMarker
 	samples  int
 
-	values    int // of the counters CPU % and eventDelay
+	values    int // number of values of the counters CPU % and eventDelay
 	constants int // counters with a single value
 }
 
-// naiveMarker is a marker after pairing. Its times are milliseconds on the clock of the profile.
+// naiveMarker is a marker after pairing. Its times are in milliseconds on the profile's clock.
 type naiveMarker struct {
 	name       string
 	start, end float64 // end is NaN for an instant
@@ -76,7 +76,7 @@ func readNaively(tb testing.TB, input []byte) *naiveProfile {
 	return p
 }
 
-// process reads the profile of a process and of its children.
+// process reads the profile of a process and its children.
 func (p *naiveProfile) process(root naiveObject, parentStart float64) {
 	meta := root["meta"].(naiveObject)
 	delta := naiveNumber(meta["startTime"]) - parentStart
@@ -229,7 +229,7 @@ func (m *naiveMarker) overlay(row naiveObject, strings []any) {
 	for key, v := range data {
 		m.data[key] = v
 	}
-	m.data[""] = strings // of flow ids
+	m.data[""] = strings // for flow ids
 }
 
 // naiveCompletion is the sort key of rows in the raw form.
@@ -360,7 +360,7 @@ func naiveNumber(v any) float64 {
 	return f
 }
 
-// naiveText returns an element of a table of strings.
+// naiveText returns an element of a string table.
 func naiveText(strings []any, index any) string {
 	i := naiveNumber(index)
 	if !(i >= 0 && i < float64(len(strings))) {
@@ -380,7 +380,7 @@ func naiveIsRaw(table any) bool {
 	return t["schema"] != nil
 }
 
-// naiveRows returns the rows of a table of either form.
+// naiveRows returns the rows of a table in either form.
 func naiveRows(table any) []naiveObject {
 	t, ok := table.(naiveObject)
 	if !ok {

@@ -51,7 +51,7 @@ func mustProject(tb testing.TB, input []byte, opts convert.Options) (*projection
 	return p, report
 }
 
-// compare compares a table of the right result with weft's, allowing the known differences.
+// compare compares a table of the expected result with weft's, allowing for the known differences.
 func compare(t *testing.T, trace string, want, got *table) {
 	t.Helper()
 	missing, extra := differences(want, got)

@@ -44,8 +44,8 @@ func merged(t *testing.T, inputs ...[]byte) ([]byte, *merge.Job, error) {
 	return out.Bytes(), job, err
 }
 
-// The activity that a page recorded of itself matches the trace that Chrome recorded at the same time: every period of
-// layout, style and so on starts in a slice of that kind. Shifted by 3 ms, hardly any does.
+// The activity that a page recorded matches the trace that Chrome recorded at the same time: every period of layout,
+// style and so on starts in a slice of that kind. If shifted by 3 ms, hardly any period does.
 func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
 	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")

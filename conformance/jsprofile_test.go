@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// Numbers of self-profiles with the right result.
+// Expected numbers of self-profiles.
 const (
 	numSelfProfileCases = 13
 	numSelfProfiles     = 8
@@ -49,7 +49,7 @@ func (s *selfProfileSlice) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[]any{&s.Name, &s.Start, &s.Dur, &s.Depth})
 }
 
-// TestSelfProfileCases compares the traces made from small self-profiles with the right result, slice by slice.
+// TestSelfProfileCases compares the traces made from small self-profiles with the expected result, slice by slice.
 func TestSelfProfileCases(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "jsprofile", "cases", "*.expected.json"))
 	if err != nil || len(paths) != numSelfProfileCases {
@@ -67,7 +67,7 @@ func TestSelfProfileCases(t *testing.T) {
 	}
 }
 
-// TestSelfProfiles compares recordings, whose results have totals only.
+// TestSelfProfiles compares recordings, whose expected results contain only totals.
 func TestSelfProfiles(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "jsprofile", "real", "*.expected.json"))
 	if err != nil || len(paths) != numSelfProfiles {
@@ -94,7 +94,7 @@ func readSelfProfileResult(t *testing.T, path string) *selfProfileResult {
 	return want
 }
 
-// checkSelfProfile converts a self-profile and compares the trace with the right result.
+// checkSelfProfile converts a self-profile and compares the trace with the expected result.
 func checkSelfProfile(t *testing.T, input []byte, want *selfProfileResult) {
 	t.Helper()
 	output, _ := convertTrace(t, input, convert.Options{})

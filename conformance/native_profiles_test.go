@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestNativeProfilesOnce checks that reading weft's own output makes nothing of profiles a second time, whether it
-// still has their events, as with --js-calls off --samples none, or not.
+// TestNativeProfilesOnce checks that reading weft's own output does not convert profiles a second time, whether the
+// output still has their events (as with --js-calls off --samples none) or not.
 func TestNativeProfilesOnce(t *testing.T) {
 	for _, f := range recording.In(t, "perfetto") {
 		t.Run(f.Name, func(t *testing.T) {
@@ -175,13 +175,13 @@ func samplesAndCalls(t *testing.T, input []byte) (map[thread][]stackAt, map[thre
 	return samples, calls
 }
 
-// displaced is a shift of samples, and the number of samples with it.
+// displaced is a shift of samples and the number of samples with this shift.
 type displaced struct {
 	by    timeline.Nanos
 	times int
 }
 
-// displacement returns the shift of most samples of a part from the whole.
+// displacement returns the most frequent shift between the samples of a part and of the whole.
 func displacement(whole, part []stackAt) (most displaced) {
 	count := map[timeline.Nanos]int{}
 	for _, p := range part {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// Every reader obeys --args none: only weft's additions remain: about an event (weft, weft.probe, weft.flags) and the
-// losses of a tracer.
+// Every reader obeys --args none. The only arguments left are weft's own: about an event (weft, weft.probe, weft.flags)
+// and about the losses of a tracer.
 func TestNoArgs(t *testing.T) {
 	folders := []string{"chrome", "node", "pytorch", "firefox", "cpuprofile", "jsprofile", "otlp", "probes", "perfetto"}
 	eachRecordingOf(t, folders, func(t *testing.T, name string, input []byte) {

@@ -33,7 +33,7 @@ type timed struct {
 	state  *sequence
 	packet int // index of the packet in the unpacked trace, for messages
 
-	threadNS *int64  // of an instant: the CPU time of the thread, from the packet
+	threadNS *int64  // CPU time of the thread at an instant, from the packet
 	extra    []int64 // extra counter values, incremental counters added up
 }
 
@@ -48,10 +48,10 @@ type sequence struct {
 	defaults   *pb.TrackEventDefaults
 	clocks     map[uint32]*deltaClock // of this sequence, across its intervals
 	clock      uint32                 // default clock
-	sums       map[uint64]int64       // of incremental counters
+	sums       map[uint64]int64       // sums of incremental counters
 }
 
-// deltaClock is a sequence's clock on which every packet has the time since the one before.
+// deltaClock is a clock of a sequence on which the time of each packet counts from the previous packet.
 type deltaClock struct{ now, unit int64 }
 
 // clear drops interned data, as sequence flag 1 requires.
@@ -193,7 +193,7 @@ func eventOf(packet *pb.TracePacket) *pb.TrackEvent {
 	return cmp.Or(packet.GetTrackEvent(), packet.GetWeftIdle())
 }
 
-// checkEventPacket reports what would make a reader drop or misread an event.
+// checkEventPacket reports problems that would make a reader drop or misread an event.
 func checkEventPacket(packet *pb.TracePacket, ts int64, state *sequence) error {
 	switch {
 	case packet.Timestamp == nil:

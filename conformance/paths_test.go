@@ -14,7 +14,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Budgets and workers with different code paths. 0 is the default budget, with which these inputs stay in memory.
+// Budgets and numbers of workers that use different code paths. 0 is the default budget, with which these inputs stay
+// in memory.
 var (
 	pathBudgets = []int64{0, 2_000_000, smallestMemory}
 	pathWorkers = []int{1, 2, 3}
@@ -34,7 +35,8 @@ func pathInputs(t *testing.T) map[string][]byte {
 }
 
 // However the work is divided between goroutines, and between memory and disk, the bytes are the same as from one
-// goroutine that keeps everything in memory. Any two of a budget, a number of workers and a codec occur together.
+// goroutine that keeps everything in memory. Each pair of budget and workers, budget and codec, and workers and codec
+// occurs.
 func TestAllPathsGiveTheSameBytes(t *testing.T) {
 	recording.NeedAll(t, "converts large traces in many ways")
 	for name, input := range pathInputs(t) {

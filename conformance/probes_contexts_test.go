@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// TestPresContexts compares the costs of presentation contexts with a sweep over the slices of the right result: each
+// TestPresContexts compares the costs of presentation contexts with a sweep over the slices of the expected result: each
 // moment of a thread belongs to the innermost enclosing layout slice. It does so for probe lines, and for Perfetto
 // traces made from them, attributed before or not.
 func TestPresContexts(t *testing.T) {
@@ -112,8 +112,8 @@ func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
 	return costs
 }
 
-// The phase of a layout probe determines the kind of work of its slice, declared or not; a slice with only the name of
-// one is other work.
+// The phase of a layout probe, declared or not, determines the kind of work of its slice; a slice that only has the
+// name of a layout probe is other work.
 func TestPhaseCategories(t *testing.T) {
 	const lines = `#probelines 1
 #probe a:layout-start presctx:ptr phase:enum(paint,reflow,frameCon) key=presctx,phase

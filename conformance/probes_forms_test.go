@@ -40,7 +40,7 @@ func TestFormsOfProbeLines(t *testing.T) {
 }
 
 // calls returns the JavaScript functions in a recording by thread: depth, name and arguments of each, with texts
-// truncated to what all tracers keep.
+// truncated to the length that all tracers keep.
 func calls(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	p, _ := mustProject(t, recording.Bytes(t, "traces/probes/"+name+".probelines"), convert.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// Numbers of files of probe lines with the right result.
+// Expected numbers of probe-line files.
 const (
 	numProbeCases      = 29
 	numProbeRecordings = 22
@@ -33,7 +33,7 @@ type probeResult struct {
 	Losses   [][2]int64        `json:"losses"`  // ns, lost
 }
 
-// TestProbeCases compares the traces made from small files of probe lines with the right result.
+// TestProbeCases compares the traces made from small files of probe lines with the expected result.
 func TestProbeCases(t *testing.T) {
 	paths := probeResults(t, "cases/*.expected.json", numProbeCases)
 	for _, path := range paths {
@@ -66,7 +66,7 @@ func probeResults(t *testing.T, pattern string, count int) []string {
 	return paths
 }
 
-// checkProbes converts probe lines and compares the trace with the right result.
+// checkProbes converts probe lines and compares the trace with the expected result.
 func checkProbes(t *testing.T, input, expected []byte) {
 	t.Helper()
 	want := &probeResult{}
@@ -115,7 +115,7 @@ func checkProbes(t *testing.T, input, expected []byte) {
 	checkThreadNames(t, want.Threads, names)
 }
 
-// firing is the arguments of a slice or instant.
+// firing holds the arguments of a slice or instant.
 type firing struct {
 	probe string
 	tid   int64
@@ -123,7 +123,7 @@ type firing struct {
 	args  map[string]any
 }
 
-// probeRow reads the arguments of a slice or instant. The results have no arguments of ends.
+// probeRow reads the arguments of a slice or instant. The expected results lack the arguments of ends.
 func probeRow(t *testing.T, s *slice) firing {
 	t.Helper()
 	tid, err := strconv.ParseInt(s.track.tid, 10, 64)
@@ -202,7 +202,7 @@ const (
 )
 
 // normalRows sorts rows and normalizes their JSON. It drops the depth of slices without length: a slice that starts
-// when the enclosing slice ends is inside it in the right result, and after it in a Perfetto trace, where end events
+// when the enclosing slice ends is inside it in the expected result, and after it in a Perfetto trace, where end events
 // come first.
 func normalRows(t *testing.T, rows []json.RawMessage) []string {
 	t.Helper()

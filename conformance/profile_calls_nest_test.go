@@ -12,12 +12,12 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// onLanes are the numbers of calls in lanes next to their thread: calls that DevTools drops from its tree (leftOutOf)
+// onLanes holds the numbers of calls in lanes next to their thread: calls that DevTools drops from its tree (leftOutOf)
 // because they end after the event in which they started. 84 events of this thread do not nest either.
 var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4}
 
 // TestSampledRecordings converts every recording with calls made from samples, except Chrome JSON, verifies the result,
-// and checks that the calls nest on their own thread, and except for known ones without lanes.
+// and checks that the calls nest on their own thread, without lanes except for known ones.
 func TestSampledRecordings(t *testing.T) {
 	for _, folder := range []string{"cpuprofile", "jsprofile", "node", "perfetto"} {
 		for _, f := range recording.In(t, folder) {

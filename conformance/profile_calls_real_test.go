@@ -113,10 +113,10 @@ func fileOfChunks(t *testing.T, trace []byte) []byte {
 	return file
 }
 
-// leftOutOf are the numbers of calls that the trace engine drops from its trees.
+// leftOutOf holds the number of calls that the trace engine drops from its trees, by recording.
 var leftOutOf = map[string]int{"node-v24-all-node_trace": 4}
 
-// lostTime is the table of testdata/conformance/profile-calls/README.md: the samples of JavaScript whose innermost
+// lostTime is the table of testdata/conformance/profile-calls/README.md: the JavaScript samples whose innermost
 // function no call shows, by process and thread.
 var lostTime = map[string][]string{
 	"chrome-array-tiny":              {"27138/27138: 149 samples, 21142 µs; lost 0, 0 µs"},
@@ -168,7 +168,7 @@ func compareLost(t *testing.T, name string, report *convert.Report) {
 	}
 }
 
-// treeNode is an event or call in the tree, in microseconds.
+// treeNode is an event or call in the tree, with times in microseconds.
 type treeNode struct {
 	Name     string     `json:"name"`
 	TS       int64      `json:"ts"`

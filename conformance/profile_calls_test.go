@@ -37,7 +37,7 @@ const (
 	leftOutOfCases, leftOutOfFuzz = 2, 2 // calls that the trace engine drops from its trees
 )
 
-// call is a row of the tables of calls, in microseconds. Depth and Self give its position in the tree of events and
+// call is a row of the tables of calls, with times in microseconds. Depth and Self give its position in the tree of events and
 // calls; a call dropped by the trace engine has none.
 type call struct {
 	Name         string
@@ -169,7 +169,7 @@ func colorOfCall(s *slice) string {
 	return ""
 }
 
-// callOf is the row of a slice.
+// callOf returns the row of a slice.
 func callOf(t *testing.T, e *timed, s *slice, weft map[string]*pb.DebugAnnotation) call {
 	t.Helper()
 	script, err := text(e.state.argTexts, weft["scriptId"].GetStringValueIid(), weft["scriptId"].GetStringValue())
@@ -233,8 +233,8 @@ func idOf(t *testing.T, text string) int64 {
 	return id
 }
 
-// knownPlaces has the numbers of calls whose position in the tree differs from the engine's, with reasons. The calls
-// themselves are always equal.
+// knownPlaces holds the numbers of calls whose position in the tree differs from the engine's, with reasons. The calls themselves
+// are always equal.
 var knownPlaces = map[string]int{
 	// For calls with the same start, the engine keeps the order of creation. weft puts longer ones outside: so a call
 	// that the engine drops, because it was made inside a shorter event with the same start, is in the tree.
@@ -245,7 +245,7 @@ var knownPlaces = map[string]int{
 	"f0240": 2,
 }
 
-// The documentation names the traces with such differences and their numbers.
+// The documentation lists the traces with such differences and their numbers.
 func TestKnownPlacesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(recording.Testdata(t), "..", "docs", "conformance.md"))
 	if err != nil {
@@ -263,7 +263,7 @@ func TestKnownPlacesAreDocumented(t *testing.T) {
 	}
 }
 
-// place is the position of a call in the tree. For calls outside it, depth and self time mean nothing.
+// place is the position of a call in the tree. Calls outside it have no meaningful depth or self time.
 type place struct {
 	Depth, Self int64
 	InTree      bool

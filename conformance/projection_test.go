@@ -44,7 +44,7 @@ type value struct {
 	v     float64
 }
 
-// projection is a trace in the terms of the tables.
+// projection is a trace in the form of the tables.
 type projection struct {
 	tracks   map[uint64]*track
 	slices   []*slice // in the order of their starts

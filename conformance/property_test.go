@@ -63,7 +63,7 @@ func TestMisnestedTracesLoseNothing(t *testing.T) {
 	}
 }
 
-// wantSlices and gotSlices format slices; with depth only if it is determined.
+// wantSlices and gotSlices format slices, with their depth only if it is determined.
 func wantSlices(trace tracegen.Trace, withDepth bool) []string {
 	var all []string
 	for _, s := range trace.Slices {

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// maxProjected is the largest recording whose output is projected; larger ones are converted and verified only.
+	// maxProjected is the size in bytes of the largest recording whose output is projected; larger ones are only
+	// converted and verified.
 	maxProjected = 64 << 20
 )
 
@@ -154,7 +155,7 @@ func count(input []byte) tally {
 	return t
 }
 
-// events counts the elements of an event list after its opening bracket; false if the list is truncated.
+// events counts the elements of an event list after its opening bracket. It returns false if the list is truncated.
 func (t *tally) events(d *json.Decoder) bool {
 	for d.More() {
 		var e inputEvent

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// row is the unescaped cells of one row of a table.
+// row holds the unescaped cells of a table row.
 type row []string
 
 // table is one table of testdata/conformance/chrome-json/README.md. It is a multiset: the order of rows has no meaning.
@@ -22,7 +22,7 @@ type table struct {
 	rows    []row
 }
 
-// columnsOf are the columns of each table.
+// columnsOf holds the columns of each table.
 var columnsOf = map[string][]string{
 	"slices":   {"kind", "pid", "tid", "ts_ns", "dur_ns", "depth", "name", "category", "thread_ts_ns", "thread_dur_ns"},
 	"flows":    {"out_kind", "out_pid", "out_tid", "out_ts_ns", "out_dur_ns", "out_name", "in_kind", "in_pid", "in_tid", "in_ts_ns", "in_dur_ns", "in_name"},

@@ -98,7 +98,7 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
-// loadText is convert.Load for a text input; the test closes the timeline.
+// loadText is like convert.Load, for a text input; it closes the timeline when the test ends.
 func loadText(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
 	tb.Helper()
 	tl, report, err := convert.Load(tb.Context(), strings.NewReader(input), opts)

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// The longest task in a recording of Chrome, and the event in it.
+// The longest task in a Chrome recording, and the event in it.
 func ExampleOpen() {
 	file, err := os.Open("../testdata/traces/chrome/chrome-devtools-tiny.json.gz")
 	if err != nil {

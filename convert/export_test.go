@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Load is Open for tests that need the timeline and a report.
+// Load is like Open, for tests that need the timeline and a report.
 func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
 	t, err := load.One(ctx, src, opts)
 	if err == nil {

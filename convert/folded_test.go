@@ -16,7 +16,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// recursion is a profile of main with nested calls of fib, and of leaf inside the innermost, with two of three samples.
+// recursion returns a profile of main with nested calls of fib, and leaf in the innermost one: two samples in leaf, then one in
+// main.
 func recursion(levels int) string {
 	var nodes strings.Builder
 	node := func(id int, name string, next string) {
@@ -125,7 +126,7 @@ func (v *viewed) read(t *testing.T) map[string]int {
 	return names
 }
 
-// Deep recursions in a recording no longer make its main thread a hundred levels deep.
+// Deep recursions in a recording no longer nest its main thread a hundred levels deep.
 func TestRecordingIsFolded(t *testing.T) {
 	input, err := os.ReadFile(recording.Path(t, "traces/cpuprofile/cdp-matching-trace.cpuprofile"))
 	if err != nil {

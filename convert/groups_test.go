@@ -112,7 +112,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group and a row next to it can have the same name: viewers do not merge them.
+// A group can have the same name as a row next to it: viewers do not merge them.
 func TestGroupsAreNotMergedWithRows(t *testing.T) {
 	var events []string
 	for i, of := range []string{"cc,benchmark A", "cc,benchmark B", "cc,benchmark C", "v8 D", "v8 E", "v8 F", "v8 G", "navigation Frames"} {

@@ -38,8 +38,8 @@ func packets(body func(i int) []byte) func(i int) []byte {
 	return func(i int) []byte { return wire.AppendBytes(nil, schema.Trace_Packet, body(i)) }
 }
 
-// An input with an unlimited amount of data that must stay in memory ends with an error; memory use stays within the limit for
-// such data plus the other needs of a conversion.
+// An input with unlimited data that must stay in memory causes an error; memory use stays within the limit for such data plus the
+// other needs of a conversion.
 func TestMemoryOfWhatIsHeld(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	text := strings.Repeat("x", 1000)

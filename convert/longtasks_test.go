@@ -205,7 +205,7 @@ func withoutOrdinals(a answers) answers {
 
 var ordinals = regexp.MustCompile(`(\b(?:Ordinal|Track|Thread|ID|Event):)\d+`)
 
-// With an attribution, marks have contexts. A trace copied packet by packet receives no marks.
+// With attribution, marks have contexts. A trace copied packet by packet receives no marks.
 func TestLongTasksWithContexts(t *testing.T) {
 	input := []byte("[" + task(1, "RunTask", 0, 80_000) + `,{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":10000,"dur":60000,"args":{"data":{"frame":"F"}}},` +
 		`{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":72000,"dur":5000,"args":{"data":{"frame":"G"}}}]`)

@@ -57,7 +57,7 @@ func chromePage(name string, at int) string {
 	return `{"metadata":{"clock-domain":"LINUX_CLOCK_MONOTONIC"},"traceEvents":[` + strings.Join(events, ",\n") + `]}`
 }
 
-// firefoxPage returns the same for Firefox: one tab with nested windows.
+// firefoxPage returns a similar Firefox recording: one tab with nested windows.
 func firefoxPage(t *testing.T, name string, start int64) string {
 	path := recording.Large(t, "conformance/firefox-flows/profiles/01_simple_chain_term.json")
 	text, err := os.ReadFile(path)

@@ -63,8 +63,8 @@ func TestRenamed(t *testing.T) {
 	})
 }
 
-// TestRenamedForeign is TestRenamed for traces from another producer that uses weft's track names: without weft's marks, they are
-// treated like any other names.
+// TestRenamedForeign is like TestRenamed, for traces from another producer that uses weft's track names: without weft's marks,
+// they are treated like any other names.
 func TestRenamedForeign(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		foreign := withoutMarks(t, converted(t, data))

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// selfProfile has samples that last 10 ms, and one that lasts 20 ms.
+	// selfProfile has one sample that lasts 20 ms, and others that last 10 ms.
 	selfProfile = `{"resources":[],"frames":[{"name":"f"}],"stacks":[{"frameId":0}],"samples":[
 		{"timestamp":0,"stackId":0},{"timestamp":10,"stackId":0},{"timestamp":30,"stackId":0},{"timestamp":40}]}`
 

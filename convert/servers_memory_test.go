@@ -24,7 +24,7 @@ var serverInputs = []struct {
 
 // TestMemoryOfRequests checks that memory does not grow beyond the budget with the size of spans and archives. The growing parts
 // are small: trace ids, which are texts shared by events, and the descent of spans, up to limits. The inputs are generated while
-// they are read; the larger ones have 200 MB.
+// they are read; the larger ones are 200 MB long.
 func TestMemoryOfRequests(t *testing.T) {
 	recording.NeedAll(t, "converts 900 MB")
 	const large = 200 << 20

@@ -21,7 +21,7 @@ func init() {
 	register.Emitter1[fileio.FileMetadata]()
 }
 
-// works turns files into works, unless they are works.
+// works converts files to works, unless they already are works.
 func works(s beam.Scope, files beam.PCollection, o Options) beam.PCollection {
 	if files.Type().Type() == workType {
 		return files
@@ -29,7 +29,7 @@ func works(s beam.Scope, files beam.PCollection, o Options) beam.PCollection {
 	return beam.ParDo(s, &toWorkFn{Options: o}, files)
 }
 
-// toWorkFn turns a file into a work.
+// toWorkFn converts a file to a work.
 type toWorkFn struct{ Options Options }
 
 // ProcessElement is called by Beam.
@@ -49,7 +49,7 @@ func toWork(o *Options, file fileio.FileMetadata) (w work) {
 	return w
 }
 
-// belowRoot returns the path of a file below the root, and whether it lies elsewhere.
+// belowRoot returns the path of a file relative to the root, and whether the file is outside the root.
 func belowRoot(root, name string) (rel string, outside bool) {
 	if isRemote(name) || isRemote(root) {
 		rel, ok := strings.CutPrefix(name, strings.TrimSuffix(root, "/")+"/")
@@ -62,7 +62,7 @@ func belowRoot(root, name string) (rel string, outside bool) {
 	return filepath.ToSlash(rel), false
 }
 
-// A batch is complete with this number of files or bytes: few enough for a retry, enough to keep all cores busy.
+// Limits of a batch: small enough to retry, large enough to keep all cores busy.
 const (
 	maxBatchFiles = 256
 	maxBatchBytes = 32 << 20

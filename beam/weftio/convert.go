@@ -25,20 +25,22 @@ func init() {
 	register.Emitter1[Failure]()
 }
 
-// Convert converts files: a PCollection of fileio.FileMetadata, from Match or anywhere else, or what Remaining returns. Each trace
-// becomes Options.Out/<path below Options.Root>.pftrace, and an element of converted, as do the members of tar and zip archives; what cannot
-// be converted becomes an element of failed. Files that are not traces are skipped, and are in the manifest only.
+// Convert converts files: a PCollection of fileio.FileMetadata, from Match or elsewhere, or the todo of Remaining. Each trace,
+// including the members of tar and zip archives, becomes Options.Out/<path below Options.Root>.pftrace and an element of
+// converted; each file that cannot be converted becomes an element of failed. Files that are not traces are skipped and appear
+// only in the manifest.
 //
-// It needs no Reshuffle around it. Records are left in parts, which WriteManifest makes the manifest of. Wrong options panic.
+// Convert needs no Reshuffle before or after it. It writes records to parts, from which WriteManifest makes the manifest. Invalid
+// options panic.
 func Convert(s beam.Scope, files beam.PCollection, o Options) (converted, failed beam.PCollection) {
 	o.check()
 	s = s.Scope("weftio.Convert")
 	batches := beam.ParDo(s, &batchFn{}, works(s, files, o))
-	// Listing and converting would be one bundle of one element otherwise.
+	// Without the Reshuffle, listing and converting would be one bundle of one element.
 	return beam.ParDo2(s, &convertFn{Options: o}, beam.Reshuffle(s, batches))
 }
 
-// convertFn converts the files of a batch, as many at once as the process has slots.
+// convertFn converts the files of a batch, as many concurrently as the process has slots.
 type convertFn struct {
 	Options Options
 
@@ -61,7 +63,7 @@ func (fn *convertFn) Setup() (err error) {
 // Teardown is called by Beam.
 func (fn *convertFn) Teardown() { fn.stores.close() }
 
-// newBatch starts a batch of works, after process.Begin.
+// newBatch starts a batch of works. It must be called after process.Begin.
 func newBatch(c migrate.Config, stores *stores, works []work) (b *migrate.Batch, scratch *migrate.Scratch, err error) {
 	if !isRemote(c.Out) {
 		if scratch, err = process.Scratch(c.Out); err != nil {
@@ -108,14 +110,15 @@ func (fn *convertFn) ProcessElement(ctx context.Context, in batch, emitConverted
 			emitFailed(Failure{*r})
 		case r.State == migrate.Skipped:
 			fn.skipped.Inc(ctx, 1)
-		case r.Output != "": // not an archive, whose members are elements
+		case r.Output != "": // archives have no output; their members are elements
 			emitConverted(Converted{*r})
 		}
 	}
 	return nil
 }
 
-// convertBatch converts the works of a batch and saves their records as a part, even if it fails, so that the next attempt or job has less to do.
+// convertBatch converts the works of a batch and saves their records as a part, even after an error, so that the next attempt or
+// job has less to do.
 func (fn *convertFn) convertBatch(ctx context.Context, all []work) ([]*migrate.Record, error) {
 	ending, end, err := process.Begin(ctx)
 	if err != nil {
@@ -130,10 +133,10 @@ func (fn *convertFn) convertBatch(ctx context.Context, all []work) ([]*migrate.R
 	return b.Records(), err
 }
 
-// PlaceMark marks the text of errors that concern the storage, because runners pass on only the text of errors.
+// PlaceMark is the prefix of storage errors, because runners pass on only the text of errors.
 const PlaceMark = "weft stopped: "
 
-// place is an error of the storage.
+// place is a storage error.
 type place struct{ err error }
 
 // Error implements error.
@@ -142,11 +145,12 @@ func (p place) Error() string { return PlaceMark + strings.ReplaceAll(p.err.Erro
 // Unwrap returns the wrapped error.
 func (p place) Unwrap() error { return p.err }
 
-// convert converts the works on the slots of the process. An error concerns the storage and ends the others.
+// convert converts works concurrently in the slots of the process. Its errors are storage errors; the first one stops all
+// conversions.
 func (fn *convertFn) convert(ctx context.Context, b *migrate.Batch, all []work) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Long ones first, because a batch is done when its last one is.
+	// Largest files first, because a batch is done when its last file is.
 	order := make([]*work, len(all))
 	for i := range all {
 		order[i] = &all[i]
@@ -173,9 +177,9 @@ func (fn *convertFn) convert(ctx context.Context, b *migrate.Batch, all []work) 
 	return nil
 }
 
-// do does one work, and counts it.
+// do processes a work and counts it.
 func do(ctx context.Context, b *migrate.Batch, worker *migrate.Worker, w *work) (err error) {
-	defer func() { // conversions recover their own panics; this is for the code around them
+	defer func() { // conversions recover from their own panics; this is for the surrounding code
 		if value := recover(); value != nil {
 			err = b.Fail(&w.Task, migrate.KindPanic, fmt.Sprint("weft failed: ", value))
 		}

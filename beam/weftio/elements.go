@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// Converted is the record of a trace that has an output: a line of the manifest.
+// Converted is the record of a trace that has an output: a line in the manifest.
 type Converted struct{ migrate.Record }
 
 // Failure is the record of a file that could not be converted: Kind is one stable word, Reason a sentence.

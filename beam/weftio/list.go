@@ -34,10 +34,10 @@ func init() {
 	register.Emitter1[fileio.FileMetadata]()
 }
 
-// Match returns the files that patterns name, a PCollection of fileio.FileMetadata: everything below a folder; what matches a glob, where **
-// matches any number of folders; and with "@LIST" the names in a file, one a line. Local files are walked, stores are listed by prefix.
-// Sizes and times come with the list. For names in a "@LIST" they are 0: Convert asks for them where it converts. It is an error of the
-// pipeline if a pattern names nothing.
+// Match returns the files that match patterns, as a PCollection of fileio.FileMetadata: for a folder, everything below it; for a
+// glob, where ** matches any number of folders, its matches; for "@LIST", the files named in LIST, one per line. It walks local
+// folders and lists stores by prefix, which provides sizes and times. For names from a "@LIST" they are 0; Convert requests them
+// later. A pattern without matches fails the pipeline.
 func Match(s beam.Scope, patterns ...string) beam.PCollection {
 	if len(patterns) == 0 {
 		panic("weftio: Match needs a pattern")
@@ -59,7 +59,7 @@ func (fn *matchFn) ProcessElement(ctx context.Context, _ []byte, emit func(filei
 			}
 			f := &w.Found
 			if f.State != "" && f.Kind != migrate.KindMissing {
-				continue // a link to a folder, a device, a folder that cannot be listed
+				continue // a link to a folder, a device, or a folder that cannot be listed
 			}
 			file := fileio.FileMetadata{Path: filepath.Join(o.Root, filepath.FromSlash(inputs.UnescapeName(f.Path))), Size: f.Size}
 			if isRemote(o.Root) {
@@ -95,7 +95,7 @@ func (fn *findFn) ProcessElement(ctx context.Context, _ []byte, emit func(work))
 	return nil
 }
 
-// Count counts the inputs that patterns name, up to limit.
+// Count counts the inputs that match patterns, up to limit.
 func Count(ctx context.Context, o Options, limit int, patterns ...string) (n int, err error) {
 	for _, err := range find(ctx, &o, patterns) {
 		if err != nil {
@@ -108,8 +108,7 @@ func Count(ctx context.Context, o Options, limit int, patterns ...string) (n int
 	return n, nil
 }
 
-// RootOf returns the folder below which the outputs of inputs mirror them, if there is only one pattern: the folder before the first
-// wildcard.
+// RootOf returns the default of Options.Root for a single pattern: the folder before its first wildcard.
 func RootOf(pattern string) string { return rootOf(pattern) }
 
 func rootOf(pattern string) string {
@@ -120,7 +119,7 @@ func rootOf(pattern string) string {
 	return base
 }
 
-// splitPattern is inputs.SplitPattern for names with a scheme, too; the folder ends without a slash.
+// splitPattern is like inputs.SplitPattern, but also accepts names with a scheme and removes the slash at the end of the folder.
 func splitPattern(pattern string) (base, glob string) {
 	scheme, rest, isRemote := strings.Cut(pattern, "://")
 	if !isRemote {
@@ -131,7 +130,7 @@ func splitPattern(pattern string) (base, glob string) {
 	return scheme + "://" + strings.TrimSuffix(base, "/"), glob
 }
 
-// find walks the inputs that patterns name below the root of options.
+// find yields the inputs that match patterns.
 func find(ctx context.Context, o *Options, patterns []string) iter.Seq2[*work, error] {
 	return func(yield func(*work, error) bool) {
 		var local migrate.Config
@@ -182,11 +181,11 @@ func filtersOf(o *Options) (all []migrate.Filter) {
 	return all
 }
 
-// findLocal walks local files.
+// findLocal yields local inputs.
 func findLocal(o *Options, c migrate.Config, yield func(*work, error) bool) {
 	c.Out, c.Root, c.Filters = o.Out, o.Root, filtersOf(o)
 	if c.Out == "" || isRemote(c.Out) {
-		c.Out = filepath.Join(c.Root, migrate.StateFolder) // no input is there, and nothing is written
+		c.Out = filepath.Join(c.Root, migrate.StateFolder) // it contains no inputs, and nothing is written to it
 	}
 	for task, err := range migrate.Find(c) {
 		if err != nil {
@@ -200,7 +199,7 @@ func findLocal(o *Options, c migrate.Config, yield func(*work, error) bool) {
 	}
 }
 
-// findListed reads a list of names.
+// findListed yields the inputs that a list names.
 func findListed(ctx context.Context, o *Options, stores *stores, list string, yield func(*work, error) bool) error {
 	fsys, err := stores.get(list)
 	if err != nil {
@@ -228,7 +227,7 @@ func findListed(ctx context.Context, o *Options, stores *stores, list string, yi
 	return lines.Err()
 }
 
-// findRemote lists the objects that match a pattern.
+// findRemote yields the objects that match a pattern.
 func findRemote(ctx context.Context, o *Options, stores *stores, pattern string, take func(string) bool, seen *migrate.Collisions,
 	yield func(*work, error) bool) error {
 	base, glob := splitPattern(pattern)
@@ -270,7 +269,7 @@ func findRemote(ctx context.Context, o *Options, stores *stores, pattern string,
 // isHidden reports whether a part of a name starts with a dot.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") }
 
-// listObjects lists the objects below a folder of a store, with sizes and times, which would need a request each otherwise.
+// listObjects lists the objects below a folder in a store, with sizes and times, which would otherwise take a request per object.
 func listObjects(ctx context.Context, stores *stores, folder string) iter.Seq2[fileio.FileMetadata, error] {
 	scheme, rest, _ := strings.Cut(folder, "://")
 	bucket, prefix, _ := strings.Cut(rest, "/")
@@ -344,7 +343,7 @@ func listS3(ctx context.Context, bucket, prefix string) iter.Seq2[fileio.FileMet
 	}
 }
 
-// listOther lists files in another of Beam's file systems, such as memfs in tests.
+// listOther lists files in any other Beam file system, such as memfs in tests.
 func listOther(ctx context.Context, stores *stores, folder string) iter.Seq2[fileio.FileMetadata, error] {
 	return func(yield func(fileio.FileMetadata, error) bool) {
 		fsys, err := stores.get(folder)
@@ -352,7 +351,7 @@ func listOther(ctx context.Context, stores *stores, folder string) iter.Seq2[fil
 			yield(fileio.FileMetadata{}, err)
 			return
 		}
-		const maxDepth = 16 // a * of theirs matches one folder
+		const maxDepth = 16 // here, a * matches one folder
 		for depth := range maxDepth {
 			names, err := fsys.List(ctx, folder+strings.Repeat("/*", depth+1))
 			if err != nil {
@@ -369,7 +368,7 @@ func listOther(ctx context.Context, stores *stores, folder string) iter.Seq2[fil
 	}
 }
 
-// listState returns the names of the files with records below a folder of outputs.
+// listState returns the names of the files with records in an output folder.
 func listState(ctx context.Context, fsys filesystem.Interface, place string) (names []string, err error) {
 	all, err := fsys.List(ctx, stateName(place, "*"))
 	for _, name := range all {
@@ -380,7 +379,7 @@ func listState(ctx context.Context, fsys filesystem.Interface, place string) (na
 	return names, placeError(place, err)
 }
 
-// writeObject writes an object; nothing is there if that fails.
+// writeObject writes an object; on failure, it leaves none.
 func writeObject(ctx context.Context, fsys filesystem.Interface, name string, content []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -30,16 +30,16 @@ func init() {
 func oneConverted(Converted) int { return 1 }
 func oneFailed(Failure) int      { return 1 }
 
-// WriteManifest makes the manifest of all records in a folder of outputs when converted and failed, which Convert returns, are complete. It
-// returns its Summary, one element. The runner never gathers records: each batch has already written its records beside the
-// outputs, and only the number of elements goes through the pipeline.
+// WriteManifest writes the manifest of an output folder once converted and failed, the results of Convert, are complete. It
+// returns the Summary, as one element. The runner never collects the records: each batch has already written its own beside the
+// outputs, and only the number of elements passes through the pipeline.
 func WriteManifest(s beam.Scope, converted, failed beam.PCollection, place string) (summary beam.PCollection) {
 	s = s.Scope("weftio.WriteManifest")
 	counted := beam.Flatten(s, beam.ParDo(s, oneConverted, converted), beam.ParDo(s, oneFailed, failed), beam.Create(s, 0))
 	return beam.ParDo(s, &mergeFn{Place: place}, stats.Sum(s, counted))
 }
 
-// mergeFn merges parts.
+// mergeFn merges the parts in a folder into its manifest.
 type mergeFn struct {
 	Place string
 }
@@ -58,7 +58,7 @@ func (fn *mergeFn) ProcessElement(ctx context.Context, _ int, emit func(Summary)
 	return nil
 }
 
-// mergeLocal merges the parts of a local folder. Two jobs at once take turns.
+// mergeLocal merges the parts in a local folder. Concurrent jobs take turns.
 func mergeLocal(ctx context.Context, out string) (*migrate.Summary, error) {
 	const patience, pause = time.Minute, 100 * time.Millisecond
 	for began := time.Now(); ; {
@@ -74,11 +74,11 @@ func mergeLocal(ctx context.Context, out string) (*migrate.Summary, error) {
 	}
 }
 
-// partAge is how long parts stay in stores after they are merged into the manifest. Stores have no locks: a job that merges at the same time
-// may not have seen them all, and its manifest may be the one that remains. The next job reads them again.
+// partAge is the age at which parts that are in the manifest are removed from stores. Stores have no locks: a job that merges at
+// the same time can miss parts, and its manifest can be the one that remains. The next job reads the parts again.
 const partAge = 24 * time.Hour
 
-// mergeRemote merges the parts of a folder in a store.
+// mergeRemote merges the parts in a folder of a store.
 func mergeRemote(ctx context.Context, place string) (*migrate.Summary, error) {
 	var stores stores
 	defer stores.close()
@@ -118,7 +118,7 @@ func mergeRemote(ctx context.Context, place string) (*migrate.Summary, error) {
 	return summary, removeOldParts(ctx, fsys, place, parts)
 }
 
-// summaryName is the name of the summary beside a manifest in a store, for the process that started the job.
+// summaryName is the name of the summary beside a manifest in a store. The process that started the job reads it.
 const summaryName = "summary.json"
 
 func removeOldParts(ctx context.Context, fsys filesystem.Interface, place string, parts []string) error {
@@ -126,7 +126,7 @@ func removeOldParts(ctx context.Context, fsys filesystem.Interface, place string
 	if !ok {
 		return nil
 	}
-	for _, part := range parts { // in the order of time: an old record never follows a newer one
+	for _, part := range parts { // oldest first: an old record must not outlive a newer one
 		if at, ok := migrate.PartTime(path.Base(part)); ok && time.Since(at) > partAge {
 			if err := remover.Remove(ctx, stateName(place, path.Base(part))); err != nil {
 				return err
@@ -136,7 +136,7 @@ func removeOldParts(ctx context.Context, fsys filesystem.Interface, place string
 	return nil
 }
 
-// Read returns the summary of a folder of outputs.
+// Read returns the summary of an output folder.
 func Read(ctx context.Context, out string) (*Summary, error) {
 	if !isRemote(out) {
 		s, err := migrate.Status(out)
@@ -174,7 +174,7 @@ func download(ctx context.Context, open func(context.Context, string) (io.ReadCl
 	return errors.Join(err, f.Close())
 }
 
-// upload writes an object; nothing is there if that fails.
+// upload writes an object; on failure, it leaves none.
 func upload(ctx context.Context, fsys filesystem.Interface, name string, r io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -190,9 +190,9 @@ func upload(ctx context.Context, fsys filesystem.Interface, name string, r io.Re
 	return placeError(name, w.Close())
 }
 
-// Migrate is Match, Remaining, Convert and WriteManifest in one: what weft migrate does, as a pipeline. Two inputs that have the same
-// output, and what a folder has that cannot be opened, are in failed and in the manifest as they are with weft migrate. again means that
-// there may be records of earlier jobs (see HasRecords); without, their files are converted anew.
+// Migrate combines Match, Remaining, Convert and WriteManifest: it is weft migrate as a pipeline. As in weft migrate, inputs with
+// the same output, and entries of a folder that cannot be opened, are in failed and in the manifest. Set again if there may be
+// records of earlier jobs (see HasRecords); otherwise all files are converted.
 func Migrate(s beam.Scope, o Options, again bool, patterns ...string) (converted, failed, summary beam.PCollection) {
 	o.check()
 	s = s.Scope("weftio.Migrate")
@@ -204,5 +204,5 @@ func Migrate(s beam.Scope, o Options, again bool, patterns ...string) (converted
 	return converted, failed, WriteManifest(s, converted, failed, o.Out)
 }
 
-// Sweep removes temporary files of dead processes below a local folder of outputs, and returns their number.
+// Sweep removes temporary files of dead processes below a local output folder and returns their number.
 func Sweep(out string) (int, error) { return migrate.Sweep(out) }

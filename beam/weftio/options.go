@@ -15,31 +15,32 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Options say where traces are and how they are converted. All members are texts and numbers, because Beam sends them to its workers.
+// Options specifies where traces are and how to convert them. All fields have a JSON form, because Beam sends options to its
+// workers.
 type Options struct {
-	Out  string // the folder of outputs: a local one, or gs://bucket/folder, s3://bucket/folder
-	Root string // the folder below which outputs mirror inputs, likewise
+	Out  string // the output folder: a local one, gs://bucket/folder or s3://bucket/folder
+	Root string // the input folder that outputs mirror; local or remote, as for Out
 
-	// Settings are the flags of weft convert that change bytes, by their names, such as "args" or "compress". Those that are the default may
-	// be left out. See SettingNames.
+	// Settings holds the values of the weft convert flags that affect the output, by name, such as "args" or "compress". Defaults
+	// can be omitted. See SettingNames.
 	Settings map[string]string
 
 	FileMemory  int64         // bytes for each conversion; 0: 128 MiB
-	FileTimeout time.Duration // of a file; 0: none
-	Verify      bool          // outputs are verified before they get their names; local ones only
-	Named       bool          // every input must be a trace: others fail instead of being skipped
+	FileTimeout time.Duration // per file; 0: none
+	Verify      bool          // verify outputs before they get their names; local outputs only
+	Named       bool          // inputs that are not traces fail instead of being skipped
 
-	Include, Exclude []string // globs on the path below Root, for Migrate; what an Exclude matches is left out
+	Include, Exclude []string // globs for paths below Root, for Migrate; Exclude overrides Include
 	MaxFiles         int      // Migrate fails if there are more; 0: no limit
 
-	RetryFailed bool   // what failed for good is tried again
+	RetryFailed bool   // retry files that failed permanently
 	Redo        string // as for weft migrate
 }
 
-// defaultFileMemory is weft migrate's.
+// defaultFileMemory is the same as in weft migrate.
 const defaultFileMemory = 128 << 20
 
-// A setting is an option that changes bytes.
+// A setting is an option that affects the output.
 type setting struct {
 	fallback string
 	set      func(c *migrate.Config, value string) error
@@ -55,7 +56,7 @@ func onOff(to func(*migrate.Config) *bool) func(*migrate.Config, string) error {
 	}
 }
 
-// settings are weft migrate's, except the ones that concern single traces (profile, self-profile, …).
+// settings holds the settings of weft migrate, except the ones for single traces (profile, self-profile, …).
 var settings = map[string]setting{
 	"format": {"auto", func(c *migrate.Config, v string) error { c.Convert.From = convert.Format(v); return nil }},
 	"args": {"all", func(c *migrate.Config, v string) error {
@@ -82,13 +83,13 @@ var settings = map[string]setting{
 	}},
 }
 
-// SettingNames returns the names that Options.Settings may have.
+// SettingNames returns the valid keys of Options.Settings, sorted.
 func SettingNames() []string { return slices.Sorted(maps.Keys(settings)) }
 
-// SettingDefault returns the value that a setting has if it is not given.
+// SettingDefault returns the default value of a setting.
 func SettingDefault(name string) string { return settings[name].fallback }
 
-// config converts the options.
+// config validates the options and converts them to a migrate.Config.
 func (o *Options) config() (c migrate.Config, err error) {
 	if o.Out == "" {
 		return c, fmt.Errorf("the folder of outputs is missing")
@@ -126,18 +127,18 @@ func (o *Options) config() (c migrate.Config, err error) {
 		if c.Convert.NoArgs || len(c.Convert.Args) > 0 {
 			return c, fmt.Errorf("args: attribution needs all arguments")
 		}
-		c.Settings["file-memory"] = sizeText(c.Convert.Memory) // it decides which data does not fit and is left out
+		c.Settings["file-memory"] = sizeText(c.Convert.Memory) // it determines which data does not fit and is omitted
 	}
 	if o.Verify && isRemote(o.Out) {
 		return c, fmt.Errorf("only local outputs can be verified before they get their names; run weft verify on %s", o.Out)
 	}
-	if _, err := migrate.NewBatch(c, remoteStorage{}, nil); err != nil { // which checks the rest
+	if _, err := migrate.NewBatch(c, remoteStorage{}, nil); err != nil { // NewBatch checks the other options
 		return c, err
 	}
 	return c, nil
 }
 
-// sizeText formats a number of bytes as weft migrate records it: 128MiB.
+// sizeText formats a number of bytes as weft migrate records it, such as 128MiB.
 func sizeText(n int64) string {
 	for _, unit := range []struct {
 		size int64
@@ -150,27 +151,27 @@ func sizeText(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Validate returns an error if options are wrong.
+// Validate returns an error if options are invalid.
 func (o *Options) Validate() error {
 	_, err := o.config()
 	return err
 }
 
-// check panics if options are wrong, as Beam's functions for pipelines do.
+// check panics if options are invalid, as Beam's pipeline functions do.
 func (o *Options) check() {
 	if err := o.Validate(); err != nil {
 		panic(fmt.Sprintf("weftio: %v", err))
 	}
 }
 
-// id identifies options within a process.
+// id returns a string that identifies the options within a process.
 func (o *Options) id() string {
 	text, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // texts and numbers always have a JSON form
+		panic(err) // all fields have a JSON form
 	}
 	return string(text)
 }
 
-// isRemote reports whether a name is an object or folder in a store, and not on this machine.
+// isRemote reports whether a name denotes an object or folder in a store rather than a local file.
 func isRemote(name string) bool { return strings.Contains(name, "://") }

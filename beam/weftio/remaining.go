@@ -25,9 +25,10 @@ func init() {
 	register.Iter1[line]()
 }
 
-// Remaining compares files with the records that earlier jobs, or runs of weft migrate, have left in Options.Out: of todo, which Convert
-// takes, is what is new, has changed, or was made with other options; of done, as records, is what has its output. What failed for good and
-// has not changed is in neither; its record stays. Wrong options panic.
+// Remaining compares files with the records that earlier jobs or runs of weft migrate left in Options.Out. It returns in todo,
+// for Convert, files that are new, have changed, or were converted with other options; and in done, the records of files that
+// have their outputs. Files that failed permanently and have not changed are in neither; their records stay. Invalid options
+// panic.
 func Remaining(s beam.Scope, files beam.PCollection, o Options) (todo, done beam.PCollection) {
 	o.check()
 	s = s.Scope("weftio.Remaining")
@@ -36,7 +37,7 @@ func Remaining(s beam.Scope, files beam.PCollection, o Options) (todo, done beam
 	return beam.ParDo2(s, &decideFn{Options: o}, beam.CoGroupByKey(s, keyed, records))
 }
 
-// keyFn gives a work its path as its key.
+// keyFn keys a work by its path.
 type keyFn struct{}
 
 // ProcessElement is called by Beam.
@@ -65,8 +66,8 @@ func (fn *recordsFn) ProcessElement(ctx context.Context, _ []byte, emit func(str
 	return nil
 }
 
-// mirror returns a local folder with the records of a folder of outputs: this itself if it is local, otherwise a temporary one, which remove
-// removes.
+// mirror returns a local folder with the records of an output folder: the folder itself if it is local, otherwise a temporary
+// copy, which remove deletes.
 func mirror(ctx context.Context, stores *stores, out string) (dir string, remove func(), err error) {
 	if !isRemote(out) {
 		return out, func() {}, nil
@@ -98,7 +99,7 @@ func mirror(ctx context.Context, stores *stores, out string) (dir string, remove
 	return dir, remove, nil
 }
 
-// HasRecords reports whether there are records of earlier jobs, or runs of weft migrate, in a folder of outputs.
+// HasRecords reports whether an output folder contains records of earlier jobs or runs of weft migrate.
 func HasRecords(ctx context.Context, out string) (bool, error) {
 	if !isRemote(out) {
 		entries, err := os.ReadDir(filepath.Join(out, migrate.StateFolder))
@@ -122,7 +123,7 @@ func HasRecords(ctx context.Context, out string) (bool, error) {
 	return len(names) > 0, err
 }
 
-// decideFn decides about each input by its record, and by its members' records.
+// decideFn decides whether to convert an input, from its record and the records of its members.
 type decideFn struct {
 	Options Options
 
@@ -181,7 +182,7 @@ func (fn *decideFn) ProcessElement(ctx context.Context, _ string, works func(*wo
 	}
 }
 
-// newBatch returns a batch that only decides, so it needs no folder for temporary files.
+// newBatch returns a batch that is only used for decisions and needs no folder for temporary files.
 func (fn *decideFn) newBatch() (*migrate.Batch, error) {
 	if !isRemote(fn.config.Out) {
 		return migrate.NewBatch(fn.config, nil, nil)

@@ -20,26 +20,26 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// remoteStorage reads and writes the objects of a store by one of Beam's file systems. The inputs can be local files.
+// remoteStorage reads and writes the objects of a store through a Beam file system. Inputs can also be local files.
 type remoteStorage struct {
 	in, out  filesystem.Interface
-	root     string             // where inputs are, without a slash at its end
-	place    string             // where outputs are, likewise
-	measures map[string]measure // facts about inputs by name, because each query is a request
+	root     string             // folder of inputs, without a slash at its end
+	place    string             // folder of outputs, without a slash at its end
+	measures map[string]measure // sizes and times of inputs by name, to save requests
 }
 
-// measure is the size of an input in bytes and its time in nanoseconds since 1970.
+// measure is the size of an input in bytes and its modification time in nanoseconds since 1970.
 type measure struct{ size, mtime int64 }
 
-// stores are the file systems of one DoFn, by scheme. Making one is slow, and it holds connections.
+// stores caches the file systems of a DoFn, by scheme: opening one is slow, and each holds connections.
 type stores struct {
 	mu   sync.Mutex
 	open map[string]filesystem.Interface
 }
 
-// get returns the file system for a name. Its client outlives the context of the caller.
+// get returns the file system for a name. The file system outlives the caller's context.
 func (s *stores) get(name string) (fsys filesystem.Interface, err error) {
-	defer func() { // Beam's S3 panics if its configuration is wrong
+	defer func() { // Beam's S3 file system panics if its configuration is invalid
 		if value := recover(); value != nil {
 			err = &migrate.Stopped{Reason: fmt.Sprint(value)}
 		}
@@ -72,10 +72,11 @@ func (s *stores) close() {
 	s.open = nil
 }
 
-// maxObjectName is the longest name that stores allow, in bytes.
+// maxObjectName is the maximum length of object names in stores, in bytes.
 const maxObjectName = 1024
 
-// checkObjectName refuses names that Beam's file systems would confuse with other objects: they read them as URLs.
+// checkObjectName rejects names that are too long, or that Beam's file systems, which parse them as URLs, would take for other
+// objects.
 func checkObjectName(name string) error {
 	if !isRemote(name) || strings.HasPrefix(name, "memfs://") {
 		return nil
@@ -90,12 +91,13 @@ func checkObjectName(name string) error {
 	return nil
 }
 
-// joinPlace joins a folder and a name.
+// joinPlace joins a folder and an escaped name.
 func joinPlace(folder, name string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + inputs.UnescapeName(name)
 }
 
-// placeError classifies an error of a store: a *migrate.Stopped if the next file would fail too. Beam's S3 has only the text of errors.
+// placeError classifies an error from a store: it returns a *migrate.Stopped if the next file would fail too. Beam's S3 file
+// system returns errors as text only.
 func placeError(name string, err error) error {
 	if err == nil {
 		return nil
@@ -116,7 +118,7 @@ func placeError(name string, err error) error {
 	return err
 }
 
-// missing converts the errors of stores for missing objects to fs.ErrNotExist.
+// missing converts a store's error for a missing object to fs.ErrNotExist.
 func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrObjectNotExist) ||
 		err != nil && (strings.Contains(err.Error(), "NoSuchKey") || strings.Contains(err.Error(), "NotFound")) {
@@ -150,7 +152,7 @@ func (s remoteStorage) Open(ctx context.Context, input string) (migrate.Input, e
 	return in, nil
 }
 
-// measureOf requests size and time of an object.
+// measureOf requests the size and modification time of an object.
 func measureOf(ctx context.Context, fsys filesystem.Interface, name string) (m measure, err error) {
 	if m.size, err = fsys.Size(ctx, name); err != nil {
 		return m, err
@@ -163,16 +165,17 @@ func measureOf(ctx context.Context, fsys filesystem.Interface, name string) (m m
 	return m, err
 }
 
-// peekSize is the size of the start of an object that is kept for format detection.
+// peekSize is the number of bytes kept from the start of an object for format detection.
 const peekSize = 64 << 10
 
-// A remoteInput is an object that is read as a stream. Random access, as for the list of members of a zip archive, copies it to a temporary file.
+// A remoteInput is an object that is read as a stream. Random access, such as to the member list of a zip archive, copies it to a
+// temporary file.
 type remoteInput struct {
 	measure
 	reopen func() (io.ReadCloser, error)
 	src    io.ReadCloser
 	peeked []byte // the first bytes; nil: not read yet
-	at     int64  // bytes returned by Read
+	at     int64  // offset of the next Read
 	spool  *os.File
 }
 
@@ -182,7 +185,7 @@ func (in *remoteInput) Size() int64 { return in.size }
 // Mtime implements migrate.Input.
 func (in *remoteInput) Mtime() int64 { return in.mtime }
 
-// Unchanged implements migrate.Input. An object never changes while it is read, but may differ from the listed one.
+// Unchanged implements migrate.Input. An object never changes while it is read, but can differ from its listing.
 func (in *remoteInput) Unchanged() error {
 	if in.at != in.size {
 		return migrate.Failf(migrate.KindChanged, "it has %d bytes, and had %d when it was listed", in.at, in.size)
@@ -269,7 +272,7 @@ func (in *remoteInput) toDisk() error {
 // readerOnly hides the other methods of a reader.
 type readerOnly struct{ io.Reader }
 
-// Seek implements io.Seeker; it goes to the start only.
+// Seek implements io.Seeker, but only for the start of the object.
 func (in *remoteInput) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart {
 		return in.at, errors.New("an object is read from its start")
@@ -309,8 +312,8 @@ func (s remoteStorage) OpenOutput(ctx context.Context, name string) (io.ReadClos
 	return s.out.OpenRead(ctx, joinPlace(s.place, name))
 }
 
-// A remoteOutput is written in place: an object appears as a whole when it is closed. A temporary one would be two more requests, and
-// stores copy only what is not too large.
+// A remoteOutput is written in place: the complete object appears when it is closed. A temporary object would take two more
+// requests, and stores limit the size of objects that they copy.
 type remoteOutput struct {
 	io.WriteCloser
 	name   string
@@ -339,7 +342,7 @@ func (o *remoteOutput) Write(p []byte) (int, error) {
 	return n, placeError(o.name, err)
 }
 
-// Complete implements migrate.Output. Options do not let objects be checked.
+// Complete implements migrate.Output. Options reject Verify for objects.
 func (o *remoteOutput) Complete(func(io.Reader) error) error { return nil }
 
 // Prepare implements migrate.Output.
@@ -352,7 +355,7 @@ func (o *remoteOutput) Publish() error {
 	return placeError(o.name, o.Close())
 }
 
-// Discard implements migrate.Output. The order matters: Close alone would make an object of what was written.
+// Discard implements migrate.Output. The order matters: without cancellation, Close would create an object from the data so far.
 func (o *remoteOutput) Discard() {
 	o.cancel()
 	if !o.ended {
@@ -361,7 +364,7 @@ func (o *remoteOutput) Discard() {
 	}
 }
 
-// stateName returns the name of a file in the folder of the state.
+// stateName returns the name of a file in the state folder of place.
 func stateName(place, name string) string {
 	return strings.TrimSuffix(place, "/") + "/" + path.Join(migrate.StateFolder, name)
 }

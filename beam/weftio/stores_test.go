@@ -28,17 +28,17 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// A fakeStore is a store in this process, which Beam's file system finds by the environment.
+// A fakeStore is a store in this process, which Beam's file system finds through environment variables.
 type fakeStore struct {
 	scheme   string
 	requests atomic.Int64
-	// refuse has writes of objects whose names hold it fail; "" none.
+	// Writes of objects whose names contain refuse fail; "": none.
 	refuse string
 	put    func(t *testing.T, name, text string)
 	list   func(t *testing.T) map[string]string
 }
 
-// count counts the requests of a handler, and refuses some.
+// count counts the requests to a handler, and rejects writes that match refuse.
 func (f *fakeStore) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.requests.Add(1)
@@ -145,7 +145,7 @@ func eachStore(t *testing.T, test func(t *testing.T, f *fakeStore)) {
 
 func (f *fakeStore) name(path string) string { return f.scheme + "://" + bucket + "/" + path }
 
-// outputs returns the outputs of a job, and the manifest without times, which are the store's.
+// outputs returns the outputs of a job, without its state folder.
 func (f *fakeStore) outputs(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -158,7 +158,7 @@ func (f *fakeStore) outputs(t *testing.T) map[string]string {
 	return all
 }
 
-// B9: stores have the tree that weft migrate makes, with at most three requests a file; the job after does nothing.
+// B9: a store gets the same tree as from weft migrate, with at most three requests per file; the next job does nothing.
 func TestStores(t *testing.T) {
 	in := tree(t)
 	for i := range 40 {
@@ -189,7 +189,7 @@ func TestStores(t *testing.T) {
 		if did := migrateIn(t, o); did != 2 { // the collision, and the member with a bad name
 			t.Errorf("%d files are done again", did)
 		}
-		// From a store to this machine.
+		// From a store to a local folder.
 		local := Options{Root: f.name("in"), Out: filepath.Join(t.TempDir(), "out")}
 		migrateIn(t, local)
 		got := contentOf(t, local.Out)
@@ -200,7 +200,7 @@ func TestStores(t *testing.T) {
 	})
 }
 
-// Names that lead elsewhere are refused, others are right.
+// Names that would lead to other objects are rejected; all others work.
 func TestNamesInStores(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fakeStore) {
 		names := []string{"a#b.json", "c?d.json", "e%41.json", "f g.json", "ä.json"}
@@ -224,7 +224,7 @@ func TestNamesInStores(t *testing.T) {
 	})
 }
 
-// Of a write that fails nothing is left, and the others are not concerned.
+// A failed write leaves nothing and does not affect other files.
 func TestWritesThatFail(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fakeStore) {
 		for _, name := range []string{"a.json", "refused.json", "z.json"} {
@@ -247,7 +247,7 @@ func TestWritesThatFail(t *testing.T) {
 	})
 }
 
-// Conversions that fail or are ended leave no object: cancelling comes before closing.
+// Discarding an output leaves no object, because cancellation precedes closing.
 func TestNothingOfWhatIsDiscarded(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fakeStore) {
 		fsys, err := filesystem.New(t.Context(), f.name("out"))
@@ -270,7 +270,7 @@ func TestNothingOfWhatIsDiscarded(t *testing.T) {
 	})
 }
 
-// A bucket that is not there, or that one may not use, concerns the place: the job fails, and says so.
+// A missing bucket is a storage error, which fails the job.
 func TestNoBucket(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fakeStore) {
 		f.put(t, "in/a.json", trace(1))
@@ -286,7 +286,7 @@ func TestNoBucket(t *testing.T) {
 	})
 }
 
-// A remote input is read as a stream, here and there, and again.
+// A remote input can be read as a stream, at any offset, and again from the start.
 func TestRemoteInput(t *testing.T) {
 	for _, size := range []int{0, 10, peekSize - 1, peekSize, peekSize + 1, 3 * peekSize} {
 		content := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// trace is a small trace of n slices.
+// trace returns a small trace with n slices.
 func trace(n int) string {
 	var b strings.Builder
 	b.WriteString("[")
@@ -185,7 +185,7 @@ func TestMigrateIsWeftMigrate(t *testing.T) {
 	}
 }
 
-// Options that change bytes are recorded as weft migrate records them.
+// Options that affect the output are recorded as in weft migrate.
 func TestSettingsAreRecorded(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": trace(5)})
 	c := migrate.Config{Inputs: []string{in}, Settings: map[string]string{"args": "none", "compress": "zlib"}}
@@ -299,7 +299,7 @@ func TestUnwritableOut(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(out, migrate.StateFolder), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(out, migrate.StateFolder, "tmp"), nil, 0o666); err != nil { // in place of a folder
+	if err := os.WriteFile(filepath.Join(out, migrate.StateFolder, "tmp"), nil, 0o666); err != nil { // a file where a folder belongs
 		t.Fatal(err)
 	}
 	o := Options{Root: in, Out: out}
@@ -358,7 +358,7 @@ func TestEveryElementTwice(t *testing.T) {
 				t.Error(err)
 			}
 			for range 2 {
-				var copied batch // elements are decoded anew
+				var copied batch // runners decode the elements again
 				text, err := encodeBatch(all)
 				if err == nil {
 					copied, err = decodeBatch(text)
@@ -464,7 +464,7 @@ func TestWrongOptionsPanic(t *testing.T) {
 	}
 }
 
-// Two pipelines in one process have their own options.
+// Pipelines in one process keep their options separate.
 func TestOptionsOfTwoPipelines(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a","args":{"secret":"0123456789abcdef"}}]`})
 	sizes := map[string]int64{}
@@ -486,7 +486,7 @@ func TestOptionsOfTwoPipelines(t *testing.T) {
 	}
 }
 
-// Names that Beam's file systems confuse with other objects are refused. A name below another root is outside.
+// Names that Beam's file systems would take for other objects are rejected. A name below another root is outside.
 func TestNames(t *testing.T) {
 	for name, ok := range map[string]bool{"gs://b/a.json": true, "gs://b/a b ä.json": true, "gs://b/a#b.json": false, "s3://b/a?b": false,
 		"s3://b/%41.json": false, "/tmp/a#b.json": true, "gs://b/" + strings.Repeat("x", 1025): false} {

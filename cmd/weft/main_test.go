@@ -32,17 +32,18 @@ func TestMain(m *testing.M) {
 // programs are the programs that scripts can run in addition to system programs.
 var programs = map[string]func(){"weft": main, "viewer": viewer}
 
-// TestScripts runs the scripts of testdata, each named by what it shows. Beside the usual commands they have:
+// TestScripts runs the scripts in testdata, each named after its subject. In addition to the usual commands, they can
+// use:
 //
 //	pack FORMAT OUT FILE…      packs files with gzip, zstd or zip
-//	bytes OUT TEXT             writes a file from a Go string literal, for bytes that no text file holds
-//	files DIR NAME…            checks that the folder holds exactly these files
+//	bytes OUT TEXT             writes a file from a Go string literal, for bytes that no text file can contain
+//	files DIR NAME…            checks that the folder contains exactly these files
 //	exits CODE PROGRAM ARG…    runs a program and checks its exit code
-//	await FILE                 waits until there is a file
+//	await FILE                 waits until a file exists
 //
 // The recordings of the repository are in $TRACES.
 //
-// Every file NAME.pftrace that a script leaves behind must be a valid trace, unless it holds the word precious only.
+// Every file NAME.pftrace that a script leaves must be a valid trace, unless it contains only the word precious.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -138,7 +139,7 @@ func scriptPack(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), buf.Bytes(), 0o666))
 }
 
-// nopWriter makes an archive, whose members are written, look like the packers of a single stream.
+// nopWriter adapts an archive writer, whose members are written instead, to the packers of single streams.
 type nopWriter struct{ io.Closer }
 
 func (nopWriter) Write(p []byte) (int, error) { return len(p), nil }

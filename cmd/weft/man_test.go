@@ -13,7 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/commandline"
 )
 
-// The manual page has every command and flag, the exit codes that the program has and docs/cli.md lists, and examples that exist.
+// The manual page has every command and flag, the exit codes that the program uses and docs/cli.md lists, and examples that
+// exist.
 func TestManPage(t *testing.T) {
 	page := strings.ReplaceAll(string(commandline.Man(newApp(&environment{}), manPage())), `\-`, "-")
 	for name, command := range allCommands() {

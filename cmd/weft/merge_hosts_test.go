@@ -14,8 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// With --machines each host is a machine of its own: it keeps its pids, arrows between the two are lost and counted, and weft reads
-// what it wrote.
+// With --machines, each host is a separate machine: it keeps its pids, arrows between machines are lost and counted, and weft can
+// read its own output.
 func TestMergeMachines(t *testing.T) {
 	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
 	inputs := []string{"browser=" + filepath.Join(dir, "shop-browser.json"), "server=" + filepath.Join(dir, "shop-server.json")}
@@ -63,7 +63,7 @@ func TestMergeMachines(t *testing.T) {
 	}
 }
 
-// machinesOf lists the processes of a trace with their machines, and what these are called.
+// machinesOf lists the processes in a trace with their machines and the machines' names.
 func machinesOf(t *testing.T, path string) (lines []string) {
 	t.Helper()
 	tl := timelineOf(t, path)

@@ -150,7 +150,7 @@ func TestMergeWithoutArgs(t *testing.T) {
 	}
 }
 
-// Flags that could have no effect are mistakes.
+// Flags that would have no effect are mistakes.
 func TestMergeIdleFlags(t *testing.T) {
 	browser, server := shop(t)
 	for _, c := range []struct {

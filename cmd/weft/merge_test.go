@@ -139,7 +139,7 @@ func TestMergeCPUProfile(t *testing.T) {
 	}
 }
 
-// The same for the self-profile of the page.
+// The same applies to the page's self-profile.
 func TestMergeSelfProfile(t *testing.T) {
 	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
 	report, out := merged(t, trace, recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"), profile)
@@ -202,7 +202,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	if n := report.Tracks; n.Processes != 9 || n.Threads != 48+1 {
 		t.Errorf("%d processes, %d threads", n.Processes, n.Threads)
 	}
-	// Beside the tracks of both there is one for each thread of the first.
+	// Besides the tracks of both, there is one for each thread of the first.
 	if got, want := report.Tracks.Other, json.Tracks.Other+native.Tracks.Other+json.Tracks.Threads; got != want {
 		t.Errorf("%d other tracks, want %d", got, want)
 	}
@@ -751,7 +751,7 @@ func TestMergeStandardInput(t *testing.T) {
 	}
 }
 
-// dumpOf returns what weft dump prints of a trace.
+// dumpOf returns the output of weft dump for a trace.
 func dumpOf(t *testing.T, path string) string {
 	t.Helper()
 	c := newConsole(strings.NewReader(""), false)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Beam is in a module of its own: weft does not get its dependencies. Neither go.mod nor go.sum names it.
+// Beam is in a separate module, so that weft does not get its dependencies: neither go.mod nor go.sum names it.
 func TestBeamStaysOutside(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", name))

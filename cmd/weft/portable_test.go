@@ -16,7 +16,7 @@ import (
 )
 
 // weft writes the same bytes on every system and machine, including those with 32-bit ints, and in WebAssembly. The first
-// call keeps everything in memory, the second one sorts on disk.
+// call keeps everything in memory; the second one sorts on disk.
 func TestSameBytesEverywhere(t *testing.T) {
 	recording.NeedAll(t, "weft is built three times")
 	traces, err := filepath.Abs("../../testdata/traces")
@@ -139,8 +139,8 @@ func runsJS(t *testing.T) []string {
 	return []string{node, "--stack-size=8192", glue}
 }
 
-// Node.js 20 crashes if it marks garbage in other threads while the memory of a program grows, and if it throws away the bytecode of a function
-// that waits for a long run of a program.
+// runsWASI returns the command that runs a WASI program. Node.js 20 crashes if it marks garbage in other threads while a
+// program's memory grows, or if it discards the bytecode of a function that waits for a long-running program.
 func runsWASI(t *testing.T) []string {
 	node := findNode(t)
 	script, err := filepath.Abs(filepath.Join("testdata", "wasi.mjs"))

@@ -25,10 +25,10 @@ import (
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
-// The tests of this file record programs with the tracers of this machine, as root. Where they cannot, they say what is
-// missing; .ci/run and make check print that line.
+// The tests in this file record programs with the tracers on this machine, as root. If they cannot, they report what is missing;
+// .ci/run and make check print that line.
 
-// missingForPrograms says what is missing to compile the programs of testdata and to trace them, "" if nothing is.
+// missingForPrograms returns what is missing to compile the programs in testdata and trace them; "" if nothing is.
 func missingForPrograms() string {
 	if !recording.All() {
 		return "WEFT_TESTS=all"
@@ -62,7 +62,7 @@ func missingForBpftrace() string {
 	return ""
 }
 
-// needTracepoints skips a test where the kernel's tracepoints are not visible.
+// needTracepoints skips a test if the kernel's tracepoints are not visible.
 func needTracepoints(t *testing.T) {
 	t.Helper()
 	listed, _ := exec.Command("bpftrace", "-l", "tracepoint:sched:sched_switch").Output()
@@ -71,7 +71,7 @@ func needTracepoints(t *testing.T) {
 	}
 }
 
-// compile compiles a program of testdata and returns its path.
+// compile compiles a program in testdata and returns its path.
 func compile(t *testing.T, compiler, source string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), strings.TrimSuffix(source, filepath.Ext(source)))
@@ -82,7 +82,7 @@ func compile(t *testing.T, compiler, source string, flags ...string) string {
 	return program
 }
 
-// record records a program and returns the trace. A recording that has lost events is made again with larger buffers.
+// record records a program and returns the trace. If a recording has lost events, it repeats it with larger buffers.
 func record(t *testing.T, args ...string) string {
 	t.Helper()
 	trace := filepath.Join(t.TempDir(), "out.pftrace")
@@ -104,7 +104,7 @@ func record(t *testing.T, args ...string) string {
 	return ""
 }
 
-// weft runs the program and returns exit code, standard output and standard error.
+// weft runs weft and returns its exit code, standard output and standard error.
 func weft(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -115,7 +115,7 @@ func weft(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// A dumpedEvent is a line of weft dump --json.
+// A dumpedEvent is a line in the output of weft dump --json.
 type dumpedEvent struct {
 	Time     int64          `json:"ts_ns"`
 	Duration *int64         `json:"dur_ns"`
@@ -152,14 +152,14 @@ func dumped(t *testing.T, trace string) (events []dumpedEvent) {
 	return events
 }
 
-// A firing is a probe that has fired, as the program tells it.
+// A firing is one firing of a probe, as reported by the program.
 type firing struct {
-	before, after int64 // the program's clock
+	before, after int64 // times before and after it, on the program's clock
 	probe         string
-	args          []string // numbers, or texts after a colon, in hex; - and ! are texts that cannot be read
+	args          []string // numbers, or texts in hex after a colon; - and ! for missing and unreadable texts
 }
 
-// truthOf reads what mozsim wrote down, by thread.
+// truthOf reads the firings that mozsim itself has recorded, by thread.
 func truthOf(t *testing.T, file string) map[int][]firing {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -180,24 +180,24 @@ func truthOf(t *testing.T, file string) map[int][]firing {
 	return threads
 }
 
-// A recorded is a probe that has fired, as the trace tells it.
+// A recorded is one firing of a probe, as found in the trace.
 type recorded struct {
 	time  int64
 	probe string
 	args  map[string]string
-	depth int // of slices that are open around it
+	depth int // number of open slices around it; -1 for ends
 	flags string
 }
 
-// partners are the ends of starts.
+// partners replaces the suffix of a start by the suffix of its end.
 var partners = strings.NewReplacer("-start", "-end", "-entry", "-return")
 
-// recordedOf rebuilds the firings of each thread from the slices and instants of a trace: the start of each slice, its end
-// unless it is not its own, and the instants.
+// recordedOf rebuilds the firings of each thread from the slices and instants in a trace: the start of each slice, its end if it
+// has its own, and the instants.
 func recordedOf(t *testing.T, trace string) map[int][]recorded {
 	t.Helper()
 	threads := map[int][]recorded{}
-	open := map[int][]int64{} // the ends of the slices that are open, by thread
+	open := map[int][]int64{} // end times of open slices, by thread
 	for _, e := range dumped(t, trace) {
 		probe := strings.TrimPrefix(e.probe(), "trace_mozilla:")
 		args, ends := map[string]string{}, map[string]string{}
@@ -221,7 +221,7 @@ func recordedOf(t *testing.T, trace string) map[int][]recorded {
 		threads[e.TID] = append(threads[e.TID], r)
 		if e.Kind == "slice" {
 			if r.flags == "never_ended" {
-				stack = append(stack, math.MaxInt64) // it is still open when the recording ends
+				stack = append(stack, math.MaxInt64) // still open when the recording ends
 			} else {
 				stack = append(stack, e.Time+*e.Duration)
 			}
@@ -247,13 +247,13 @@ func recordedOf(t *testing.T, trace string) map[int][]recorded {
 	return threads
 }
 
-// argumentsOf are the names of the arguments of mozsim's probes, by the base of the probe's name.
+// argumentsOf holds the names of the arguments of mozsim's probes, by the base of the probe's name.
 var argumentsOf = map[string][]string{
 	"layout": {"presctx", "phase"}, "js_function": {"file", "class", "function"}, "js_execute": {"file", "line"},
 	"js_object-create": {"class", "object"}, "js_object-create-start": {"file", "class"}, "js_object-finalize": {"class", "object"},
 }
 
-// keysOf are the arguments, by place, that an end shares with its start.
+// keysOf holds the indexes of the arguments that an end shares with its start.
 var keysOf = map[string][]int{"layout": {0, 1}, "js_function": {0, 2}, "js_execute": {0}, "js_object-create-start": nil}
 
 func baseOf(probe string) string {
@@ -264,11 +264,11 @@ func baseOf(probe string) string {
 	return regexp.MustCompile(`-(start|end|done|entry|return)$`).ReplaceAllString(probe, "")
 }
 
-// nesting returns how deep each firing of a thread lies and how it is flagged, by rule D2 of docs/formats/probes.md.
-// Ends of slices are not asked: depth -1.
+// nesting returns the depth and the flags of each firing of a thread, by rule D2 of docs/formats/probes.md. Ends of slices have
+// depth -1.
 func nesting(firings []firing) (depths []int, flags []string) {
 	depths, flags = make([]int, len(firings)), make([]string, len(firings))
-	var open []int // starts, by place in firings
+	var open []int // indexes of starts in firings
 	for i, f := range firings {
 		base := baseOf(f.probe)
 		key := func(f firing) (key string) {
@@ -307,13 +307,13 @@ func nesting(firings []firing) (depths []int, flags []string) {
 	return depths, flags
 }
 
-// textLimit is where the bpftrace with the shortest texts cuts them.
+// textLimit is the length at which texts are cut by the version of bpftrace with the shortest texts.
 const textLimit = 63
 
-// sameArgument compares an argument of a trace with what the program passed.
+// sameArgument compares an argument in a trace with the value that the program passed.
 func sameArgument(name, got, truth string) bool {
 	switch {
-	case truth == "-" || truth == "!": // no text, or one that cannot be read
+	case truth == "-" || truth == "!": // missing or unreadable
 		return got == ""
 	case strings.HasPrefix(truth, ":"):
 		text, err := hex.DecodeString(truth[1:])
@@ -339,7 +339,7 @@ func sameArgument(name, got, truth string) bool {
 	return got == truth
 }
 
-// shownText writes bytes other than UTF-8 as \xHH.
+// shownText formats text, with bytes that are not UTF-8 as \xHH.
 func shownText(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -369,7 +369,7 @@ func TestLive(t *testing.T) {
 	t.Run("DryRun", func(t *testing.T) { testDryRun(t, mozsim) })
 }
 
-// The same with DTrace, where that is.
+// The same with DTrace, if it is available.
 func TestLiveDTrace(t *testing.T) {
 	missing := missingForPrograms()
 	if missing == "" {
@@ -384,8 +384,8 @@ func TestLiveDTrace(t *testing.T) {
 	testFirings(t, mozsim, "layout.d", "-n 14 -w 1 layout unbalanced throw")
 }
 
-// A tracer records what the program reports itself: every firing of every thread in its order, with
-// its arguments, at a time between the program's own readings of the clock, and nested as the rules say.
+// A tracer records the same as the program itself reports: every firing of every thread in order, with its arguments, at a time
+// between the program's own clock readings, and nested according to the rules.
 func testFirings(t *testing.T, mozsim, file, scenario string) {
 	script, err := tracer.FindScript("", file)
 	if err != nil {
@@ -407,18 +407,19 @@ func testFirings(t *testing.T, mozsim, file, scenario string) {
 	t.Logf("%d firings of %d threads are as the program says", firings, len(truth))
 }
 
-// recordedBy reports whether a script declares a probe, or the start that it is the end of.
+// recordedBy reports whether a script declares a probe or, for an end, its start.
 func recordedBy(script *tracer.Script, probe string) bool {
 	return slices.ContainsFunc(script.Probes(), func(p tracer.Probe) bool {
 		return baseOf(strings.TrimPrefix(p.Name, "trace_mozilla:")) == baseOf(probe)
 	})
 }
 
-// A clockOffset is what the clock of bpftrace, which counts from the start of the machine, can be ahead of the clock of the
-// program, which stands still while the machine is suspended.
+// A clockOffset bounds how far bpftrace's clock, which counts from the start of the machine, can be ahead of the program's clock,
+// which stops while the machine is suspended.
 type clockOffset struct{ lowest, highest int64 }
 
-// fits reports whether an event at a time of the one clock can have been between two times of the other, as all before.
+// fits reports whether an event at a time on bpftrace's clock can be between two times on the program's clock, in agreement with
+// all earlier calls.
 func (c *clockOffset) fits(time, before, after int64) bool {
 	c.lowest, c.highest = max(c.lowest, time-after), min(c.highest, time-before)
 	return c.lowest <= c.highest
@@ -458,12 +459,12 @@ func compareThread(t *testing.T, tid int, got []recorded, want []firing, clock *
 	}
 }
 
-// The script for plain lines tells where bpftrace cuts texts, so that only texts of that length have a flag.
+// The script for plain lines reveals where bpftrace cuts texts, so that only texts of that length are flagged.
 func testTextCut(t *testing.T, mozsim string) {
 	cuts, whole := 0, 0
 	for _, e := range dumped(t, record(t, "--script", "mozilla-text", "-c", mozsim+" -n 1 -w 1 texts")) {
 		file, function := fmt.Sprint(e.Args["file"]), fmt.Sprint(e.Args["function"])
-		if e.probe() != "trace_mozilla:js_function-entry" || strings.Contains(file+function, `\x`) { // not shown as they are
+		if e.probe() != "trace_mozilla:js_function-entry" || strings.Contains(file+function, `\x`) { // texts that are shown escaped
 			continue
 		}
 		cut := max(len(file), len(function)) >= textLimit
@@ -481,8 +482,8 @@ func testTextCut(t *testing.T, mozsim string) {
 	}
 }
 
-// The script with system calls shows for what a function waits: the slice of the call lies in the function's, and
-// the time off the processor in the call's.
+// The script with system calls shows what a function waits for: the slice of the call is inside the function's slice, and the
+// time off the processor is inside the call's.
 func testSystem(t *testing.T) {
 	needTracepoints(t)
 	trace := record(t, "--script", "system", "-c", compile(t, "gcc", "example.c"))
@@ -505,7 +506,7 @@ func testSystem(t *testing.T) {
 	}
 }
 
-// A process that runs is recorded until Ctrl-C.
+// A running process is recorded until Ctrl-C.
 func testInterrupt(t *testing.T, mozsim string) {
 	process := exec.Command(mozsim, "-n", "100000000", "-w", "0", "-s", "1000", "layout")
 	if err := process.Start(); err != nil {
@@ -519,7 +520,7 @@ func testInterrupt(t *testing.T, mozsim string) {
 	ctx, interrupt := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer interrupt()
 	go func() {
-		for ctx.Err() == nil { // until the first lines are there
+		for ctx.Err() == nil { // until the first lines have been written
 			names, _ := filepath.Glob(filepath.Join(dir, ".lines.*"))
 			for _, name := range names {
 				if info, err := os.Stat(name); err == nil && info.Size() > 0 {
@@ -543,8 +544,8 @@ func testInterrupt(t *testing.T, mozsim string) {
 	}
 }
 
-// Every script for bpftrace is understood by the bpftrace of this machine, if the programs that it names are there. Those
-// that the other tests run are left out: it takes seconds.
+// The bpftrace on this machine accepts every script for bpftrace, if the programs named in the script are installed. Scripts that
+// other tests run are skipped, because each takes seconds.
 func testDryRun(t *testing.T, mozsim string) {
 	help, _ := exec.Command("bpftrace", "--help").CombinedOutput()
 	dry := "-d"
@@ -576,10 +577,10 @@ func testDryRun(t *testing.T, mozsim string) {
 	}
 }
 
-// fixedProbe matches a clause for a static probe of a program that a script names.
+// fixedProbe matches a clause for a static probe in a program that the script names.
 var fixedProbe = regexp.MustCompile(`(?m)^usdt:"?(/[^":]+)"?:(\w+:\w+)`)
 
-// needPrograms skips a test of a script for a program that is not there or has not all the probes.
+// needPrograms skips the test of a script if its program is missing or lacks some of the probes.
 func needPrograms(t *testing.T, s *tracer.Script) {
 	t.Helper()
 	if _, _, wanted := s.WithoutMissingProbes(nil); len(wanted) > 0 && !strings.HasPrefix(wanted[0], "trace_mozilla:") {

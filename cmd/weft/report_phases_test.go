@@ -15,10 +15,11 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// eventReportCalls are the reports on slices in the forms that are compared, each unless the main one before it says enough.
+// eventReportCalls lists the reports on slices, in the forms to compare. Some are skipped if the main report before them makes
+// them redundant.
 var eventReportCalls = []struct {
 	args []string
-	skip string // how the main report begins then; "": it is a main one
+	skip string // start of a main report after which this one is skipped; "": a main report
 }{
 	{[]string{"layout-phases"}, ""},
 	{[]string{"layout-count"}, noPhases}, {[]string{"layout-time"}, noPhases}, {[]string{"layout-time", "--mode", "dtrace"}, noPhases},
@@ -26,11 +27,11 @@ var eventReportCalls = []struct {
 	{[]string{"js-funcalls"}, ""}, {[]string{"js-funcalls", "--mode", "sampled"}, "# sampled"},
 }
 
-// noPhases is how layout-phases begins without rows.
+// noPhases is the start of a layout-phases report without rows.
 const noPhases = "  Pres Ctx      Phase    Count  Total(usec)    Max(usec)   Mean(usec)\n\n       Outer        Inner    Count\n\n"
 
-// The reports on slices run on every recording, and print what they printed when the golden files were read: those with any
-// rows are in these. Of the Perfetto trace that is made of a recording they print the same.
+// The reports on slices run on every recording and print the same as in the golden files, which contain the reports with rows.
+// For the Perfetto trace converted from a recording, they print the same.
 func TestEventReportsOnRecordings(t *testing.T) {
 	nothing := filepath.Join(t.TempDir(), "nothing.json")
 	if err := os.WriteFile(nothing, []byte("[]"), 0o666); err != nil {
@@ -42,13 +43,13 @@ func TestEventReportsOnRecordings(t *testing.T) {
 	for _, f := range recording.Some(recording.In(t, ".")) {
 		name, path := f.Name, f.Path
 		if strings.HasPrefix(name, "probes/") || !strings.HasPrefix(path, recording.Testdata(t)) {
-			continue // TestReportsOnProbes knows the right results, and golden files are of the recordings in testdata
+			continue // TestReportsOnProbes has the expected results, and golden files are only for recordings in testdata
 		}
 		t.Run(name, func(t *testing.T) {
 			trace := filepath.Join(t.TempDir(), "converted.pftrace")
 			runWeft(t, "convert", "--quiet", "-o", trace, path)
 			var golden bytes.Buffer
-			var main string // of layout, or of calls
+			var main string // the main report, on layout or on calls
 			for _, call := range eventReportCalls {
 				args := call.args
 				if call.skip != "" && strings.HasPrefix(main, call.skip) {
@@ -70,7 +71,7 @@ func TestEventReportsOnRecordings(t *testing.T) {
 	}
 }
 
-// shortened leaves the head of a report and its last rows, which have the largest numbers.
+// shortened keeps the head of a report and its last rows, which have the largest numbers.
 func shortened(text string) string {
 	const first, last = 4, 8
 	lines := strings.SplitAfter(text, "\n")
@@ -104,7 +105,7 @@ func compareGolden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// probeTexts are the texts of reports that conformance data has, by report and mode.
+// probeTexts holds the report texts in the conformance data, by report and mode.
 type probeTexts struct {
 	Count     *string `json:"layout-count"`
 	DTrace    *string `json:"layout-time dtrace"`
@@ -121,8 +122,8 @@ func (p *probeTexts) byArgs() map[string]*string {
 	}
 }
 
-// Reports on probes are what the conformance data says, byte for byte: for the cases, for recordings of tracers, and for the
-// tables that DTrace itself has printed. So are those on the Perfetto traces that are made of them.
+// Reports on probes equal the conformance data, byte for byte: for the cases, for recordings by tracers, and for the tables
+// printed by DTrace itself. The same applies to reports on the Perfetto traces converted from them.
 func TestReportsOnProbes(t *testing.T) {
 	testdata := recording.Testdata(t)
 	compared := 0
@@ -171,7 +172,7 @@ func TestReportsOnProbes(t *testing.T) {
 	}
 }
 
-// Probes that know nothing of layout and script have tables without rows.
+// Reports on probes unrelated to layout and scripts are tables without rows.
 func TestReportsOnOtherProbes(t *testing.T) {
 	for _, name := range []string{"python311-returns-only", "libc-memory-threads"} {
 		source := recording.Path(t, "traces/probes/"+name+".probelines")

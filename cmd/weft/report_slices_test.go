@@ -9,11 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// answersOf are the reports whose rows do not change when a recording is converted first, with flags.
+// answersOf lists the reports, with their flags, whose rows do not change if the recording is converted first.
 var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}, {"tasks"}, {"input"}, {"samples"}, {"gc"}, {"layout-thrashing"}}
 
-// TestAnswersOfConversions holds reports on a Perfetto trace of weft against those on the recording that it was made of: line
-// for line the same.
+// TestAnswersOfConversions checks that reports on weft's Perfetto trace equal, line for line, the reports on the original
+// recording.
 func TestAnswersOfConversions(t *testing.T) {
 	recording.NeedAll(t, "converts recordings in several ways")
 	recordings := []string{
@@ -51,7 +51,7 @@ func firstDifference(a, b string) string {
 	return "the second one has more lines"
 }
 
-// Reports on damaged recordings say what is missing, and nothing worse happens.
+// Reports on damaged recordings may lack data, but nothing worse happens.
 func TestAnswersOnDamagedInputs(t *testing.T) {
 	recording.NeedAll(t, "reads every damaged recording")
 	damaged, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "damaged", "*.gz"))

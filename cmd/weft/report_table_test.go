@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// On a terminal, functions of samples have their names before numbers that people miss less.
+// On a terminal, tables of sampled functions keep the names and drop less important numbers.
 func TestSamplesOfTerminal(t *testing.T) {
 	c := newConsole(strings.NewReader(""), true)
 	c.width = func(io.Writer) int { return 70 }
@@ -26,7 +26,7 @@ func TestSamplesOfTerminal(t *testing.T) {
 	}
 }
 
-// The same holds for stacks, and for the list of flows.
+// The same applies to stacks and to the list of flows.
 func TestNamesOnTerminal(t *testing.T) {
 	const recording = "../../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
 	for _, test := range []struct{ command, want string }{
@@ -46,7 +46,7 @@ func TestNamesOnTerminal(t *testing.T) {
 	}
 }
 
-// Tables print times of the trace as --from takes them, and sort by them as numbers.
+// Tables print trace times in the form that --from accepts, and sort by them as numbers.
 func TestMomentsOfTables(t *testing.T) {
 	const profile, chrome = "../../testdata/traces/cpuprofile/node-v24-thread1.cpuprofile.gz", "../../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
 	for _, args := range [][]string{
@@ -76,7 +76,7 @@ func TestMomentsOfTables(t *testing.T) {
 	}
 }
 
-// Lengths of time are rounded, not cut.
+// Durations are rounded, not truncated.
 func TestRounded(t *testing.T) {
 	for length, want := range map[timeline.Nanos]string{
 		72_987_000: "73.0 ms", 13_884_000: "13.9 ms", 999_949_999: "999.9 ms", 999_950_000: "1,000.0 ms", 1_528_493_000: "1.53 s",

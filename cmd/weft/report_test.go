@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// selfProfileReports is the right result of the reports on a self-profile (testdata/conformance/jsprofile). Stacks are
+// selfProfileReports holds the expected results of the reports on a self-profile (testdata/conformance/jsprofile). Stacks are
 // lists of frame indexes.
 type selfProfileReports struct {
 	Samples       int64            `json:"samples"`
@@ -36,7 +36,7 @@ type selfProfileReports struct {
 type gcRow struct {
 	Function string `json:"function"`
 	Frames   []int  `json:"frames"`
-	Stack    string `json:"-"` // the frames, see stackText
+	Stack    string `json:"-"` // the frames as text; see stackText
 	TotalNs  int64  `json:"totalNs"`
 	GCNs     int64  `json:"gcNs"`
 	OwnNs    int64  `json:"ownNs"`
@@ -57,8 +57,7 @@ type forcedRow struct {
 	Thrashing         bool   `json:"thrashing"`
 }
 
-// decoded returns a name of the recordings, whose page did not declare its charset: all that are not ASCII are UTF-8 read as
-// Latin-1.
+// decoded corrects a name from the recordings: their page did not declare its charset, so that UTF-8 was read as Latin-1.
 func decoded(name string) string {
 	var utf8 []byte
 	for _, r := range name {
@@ -67,7 +66,7 @@ func decoded(name string) string {
 	return string(utf8)
 }
 
-// selfProfileFrames is as much of a self-profile as is needed to say what its frame indexes mean.
+// selfProfileFrames is the part of a self-profile that resolves its frame indexes.
 type selfProfileFrames struct {
 	Trace     *selfProfileFrames `json:"trace"`
 	Resources []string           `json:"resources"`
@@ -104,8 +103,8 @@ func stackText(frames []report.Frame) string {
 	return strings.Join(list, "; ")
 }
 
-// TestReportsOnSelfProfiles holds the reports on all self-profiles of which the right result is known against that: on
-// the profile itself and on the Perfetto trace that is made of it.
+// TestReportsOnSelfProfiles compares the reports on all self-profiles with known results: on the profile itself, and on the
+// Perfetto trace converted from it.
 func TestReportsOnSelfProfiles(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "jsprofile")
 	cases, _ := filepath.Glob(filepath.Join(root, "cases", "*.expected.json"))
@@ -133,7 +132,7 @@ func TestReportsOnSelfProfiles(t *testing.T) {
 	}
 }
 
-// wantedReports reads the right result.
+// wantedReports reads the expected results.
 func wantedReports(t *testing.T, path, source string) *selfProfileReports {
 	t.Helper()
 	want, frames := &selfProfileReports{}, &selfProfileFrames{}
@@ -142,7 +141,7 @@ func wantedReports(t *testing.T, path, source string) *selfProfileReports {
 	if frames.Trace != nil {
 		frames = frames.Trace
 	}
-	if want.GCRows == nil { // only results with a limited number of rows say how many there are
+	if want.GCRows == nil { // only results with a limited number of rows contain their total
 		want.GCRows, want.ForcedRows = new(int), new(int)
 		*want.GCRows, *want.ForcedRows = len(want.GC), len(want.Forced)
 	}
@@ -159,7 +158,7 @@ func wantedReports(t *testing.T, path, source string) *selfProfileReports {
 	return want
 }
 
-// gotReports runs the three reports on a trace, with as many rows as the right results have.
+// gotReports runs the three reports on a trace, with as many rows as the expected results.
 func gotReports(t *testing.T, path string) *selfProfileReports {
 	t.Helper()
 	var samples report.Samples
@@ -227,8 +226,8 @@ func unmarshal(t *testing.T, text []byte, to any) {
 	}
 }
 
-// A self-profile's samples show the same forced layouts as the trace that Chrome recorded of the same run shows by its
-// slices: who forced, how often, in how many tasks. Only the times differ, which samples guess.
+// The samples of a self-profile show the same forced layouts as the slices in Chrome's trace of the same run: which functions
+// forced them, how often, and in how many tasks. Only the times differ, because samples estimate them.
 func TestReportsAgreeOnForcedLayouts(t *testing.T) {
 	var bySamples, bySlices report.LayoutThrashing
 	testdata := filepath.Join(recording.Testdata(t), "traces")
@@ -258,11 +257,11 @@ func TestReportsAgreeOnForcedLayouts(t *testing.T) {
 	}
 }
 
-// Traces whose samples are left out still have the track of states, which says how long each lasted.
+// Traces without samples still have the track of states, with their durations.
 func TestReportsWithoutSamples(t *testing.T) {
 	for _, test := range []struct {
 		trace string
-		csv   []string // report and table that stay as they are
+		csv   []string // reports and tables that do not change
 	}{
 		{"jsprofile/selfprof-markers-medium.json", []string{"samples states", "gc runs"}},
 		{"chrome/chrome-with-selfprof-and-inspector.json", []string{"samples states", "gc runs", "layout-thrashing stacks"}},

@@ -17,7 +17,8 @@ import (
 // be lowered.
 const maxExported = 115
 
-// TestPublicSurface counts what the public packages export. All of it is documented, constants too, and every package that exports something has an example.
+// TestPublicSurface counts the exports of the public packages. All of them, including constants, are documented, and every
+// package with exports has an example.
 func TestPublicSurface(t *testing.T) {
 	total := 0
 	for _, dir := range publicPackages(t) {
@@ -61,7 +62,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// constants reports exported constants without a comment of their own, above or after them.
+// constants reports exported constants without their own comment, above or after them.
 func constants(t *testing.T, of string, groups []*doc.Value) {
 	t.Helper()
 	for _, group := range groups {
@@ -80,7 +81,7 @@ func constants(t *testing.T, of string, groups []*doc.Value) {
 	}
 }
 
-// exportedNames counts what a package exports and reports what has no comment or example.
+// exportedNames counts the exports of a package, and reports missing comments and examples.
 func exportedNames(t *testing.T, dir string) (n int) {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -109,7 +109,7 @@ func viewPage(page string) error {
 			}
 			done[i] = true
 			fmt.Fprintf(&text, "%s%s: %s %s%s\n", state.UI, t.Name, t.State, t.Arguments, t.Failure)
-			if err := note(text.Bytes()); err != nil { // weft may end as soon as it is told
+			if err := note(text.Bytes()); err != nil { // weft may end as soon as it is notified
 				return err
 			}
 			if t.State == "ready" {
@@ -231,7 +231,7 @@ func TestTooLongForPage(t *testing.T) {
 	}
 }
 
-// listening returns a server that is closed with the test.
+// listening returns a server that is closed when the test ends.
 func listening(t *testing.T) *view.Server {
 	t.Helper()
 	ui, err := view.OpenUI(view.DefaultUI)

@@ -1,16 +1,16 @@
 //go:build js && wasm
 
-// Command weftweb is weft in a browser: a WebAssembly module that a worker of weft.html runs. It converts files that the user
-// chose, in the worker's memory, and connects to nothing.
+// Command weftweb is weft for a browser: a WebAssembly module that a worker of weft.html runs. It converts the files that the
+// user chose, in the worker's memory, and connects to nothing.
 //
-// The worker (bundle/page/worker.js) calls what this program puts into the global object weft:
+// The worker (bundle/page/worker.js) calls functions of the global object weft, which this program sets:
 //
 //	weft.open([file], {attribute, report}, on)     on.progress(bytes, memory), on.report(html) or on.unreported(text), on.chunk(Uint8Array)
 //	weft.compare([base, new], {}, on)              on.progress(bytes, memory), on.report(html)
-//	weft.sum([file, …], {}, on)                    likewise
+//	weft.sum([file, …], {}, on)                    on.progress(bytes, memory), on.report(html)
 //
-// and then on.done() or on.failed(text). bytes is how much of all files was read, memory is the memory in use, both in bytes. Each runs one at a time.
-// Command bundle, below it, builds the module and makes the page.
+// and finally on.done() or on.failed(text). bytes is the number of bytes read from all files, memory the number of bytes in use.
+// Only one call can run at a time. Command bundle, in the folder below, builds the module and the page.
 package main
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// memory is the budget of a conversion. There is no disk to sort on in a browser: what does not fit 4 GiB of address space ends the
-// module, and the page says what to do then.
+// memory is the memory budget of a conversion, in bytes. A browser has no disk to sort on: data that does not fit into the 4 GiB
+// of address space ends the module, and the page explains what to do.
 const memory = 6_500_000_000
 
-// most is where the collector does all it can to keep the memory below the 4 GiB that a module can have.
+// most is the memory limit, in bytes, at which the collector does all it can to stay below the 4 GiB that a module can have.
 const most = 3584 << 20
 
-// garbage is how much there may be before the collector runs, in percent of what is in use: a module has one thread, which waits for it.
+// garbage is the collector's GOGC value. It is high because a module has only one thread, which waits for the collector.
 const garbage = 400
 
 func main() {
@@ -47,7 +47,8 @@ func main() {
 	select {}
 }
 
-// operation makes a function of JavaScript of one that reads files. It runs in a goroutine, because timers need the event loop of the worker.
+// operation wraps do, which reads files, in a JavaScript function. do runs in a goroutine, because timers need the worker's event
+// loop.
 func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
 		list, flags, on := args[0], args[1], args[2]
@@ -57,7 +58,7 @@ func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 			before += files[i].size
 		}
 		go func() {
-			debug.FreeOSMemory() // what the one before has left, which may be most of the memory
+			debug.FreeOSMemory() // the memory of the previous operation, which can be most of it
 			if err := do(files, flags, on); err != nil {
 				on.Call("failed", load.ErrorText(err))
 				return
@@ -68,23 +69,23 @@ func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 	})
 }
 
-// options returns those with which weft convert writes a file, but for compression: the browser's own is faster.
+// options returns the options that weft convert uses for a file, except for compression: the browser's own is faster.
 func options() load.Options {
 	return load.Options{Memory: memory, Workers: 1, Packets: pftrace.Compact}
 }
 
-// readSize is how much of a file is read at once, chunkSize how much of the result is handed out at once.
+// readSize is the number of bytes read from a file at once, chunkSize the size at which a chunk of the result is passed on.
 const (
 	readSize  = 256 << 10
 	chunkSize = 16 << 20
 )
 
-// file reads a File of JavaScript, without waiting for the event loop.
+// file reads a JavaScript File synchronously, without the event loop.
 type file struct {
 	file, reader, on js.Value
 	name             string
 	at, size         int64
-	before           int64 // bytes of the files before it
+	before           int64 // total size of the files before it
 	buf, rest        []byte
 }
 
@@ -95,7 +96,7 @@ func newFile(input, on js.Value, before int64) *file {
 	}
 }
 
-// failed puts the name of the file before an error.
+// failed prefixes an error with the name of the file.
 func (f *file) failed(err error) error { return fmt.Errorf("%s: %w", f.name, err) }
 
 // Read implements io.Reader. A file that has changed since it was chosen cannot be read.
@@ -137,14 +138,14 @@ func (f *file) fill() (err error) {
 	return nil
 }
 
-// memoryInUse returns the memory that objects take, in bytes.
+// memoryInUse returns the memory used by heap objects, in bytes.
 func memoryInUse() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// chunks hands out what is written, in arrays of JavaScript.
+// chunks passes written data to JavaScript in arrays.
 type chunks struct {
 	on  js.Value
 	buf []byte

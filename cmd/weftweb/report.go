@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// openFile gives on.report the page that weft report all --html makes, and then on.chunk the trace that weft convert makes.
+// openFile passes the page of weft report all --html to on.report, if requested, and then the trace of weft convert to on.chunk.
 func openFile(files []*file, flags, on js.Value) (err error) {
 	ctx, src, opts := context.Background(), files[0], options()
 	if flags.Get("attribute").Truthy() {
@@ -47,7 +47,7 @@ func openFile(files []*file, flags, on js.Value) (err error) {
 	return nil
 }
 
-// read reads a file for fn.
+// read reads a file and calls fn with its trace.
 func read(ctx context.Context, src *file, fn func(*load.Trace) error) error {
 	t, err := load.One(ctx, src, options())
 	if err == nil {
@@ -59,7 +59,7 @@ func read(ctx context.Context, src *file, fn func(*load.Trace) error) error {
 	return nil
 }
 
-// compareFiles gives on.report the page that weft compare --html makes of two files.
+// compareFiles passes the page of weft compare --html for two files to on.report.
 func compareFiles(files []*file, _, on js.Value) error {
 	ctx := context.Background()
 	c, flame := compare.NewComparison(len(files)), compare.NewComparison(len(files))
@@ -93,7 +93,7 @@ func compareFiles(files []*file, _, on js.Value) error {
 	return err
 }
 
-// sumFiles gives on.report a page that sums up many files. One that cannot be read is named in it.
+// sumFiles passes a page that sums up many files to on.report. The page lists files that cannot be read.
 func sumFiles(files []*file, _, on js.Value) error {
 	ctx := context.Background()
 	sum := reportpage.NewSum(memory/8, "")

@@ -1,10 +1,10 @@
 //go:build ignore
 
-// Command events counts the events of a stream and adds up their durations:
+// Command events counts the events in a stream and adds up their durations:
 //
 //	weft export --as proto -o - trace.json | go run events.go
 //
-// In a module of its own: go get github.com/weft-trace/weft google.golang.org/protobuf
+// In a separate module, first run: go get github.com/weft-trace/weft google.golang.org/protobuf
 package main
 
 import (

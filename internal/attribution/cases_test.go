@@ -150,7 +150,7 @@ func attribute(tb testing.TB, input []byte, opts attribution.Rules) *attributed 
 	return attributeIn(tb, input, opts, timeline.DefaultMemory)
 }
 
-// attributeIn is attribute with a memory budget in bytes.
+// attributeIn is like attribute, with a memory budget in bytes.
 func attributeIn(tb testing.TB, input []byte, opts attribution.Rules, memory int64) *attributed {
 	tb.Helper()
 	l, err := readChrome(tb, input, memory)
@@ -160,7 +160,7 @@ func attributeIn(tb testing.TB, input []byte, opts attribution.Rules, memory int
 	return l.attribute(tb, opts)
 }
 
-// Table is Result.Table without an error, which only a disk could cause.
+// Table is like Result.Table, without the error, which only a disk could cause.
 func (a *attributed) Table(opts tables.TableOptions) *tables.Table {
 	t, err := tables.Of(a.Result).Table(opts)
 	if err != nil {

@@ -216,7 +216,7 @@ func checkSums(t *testing.T, table *tables.Table) {
 	}
 }
 
-// checkBusy checks that all the time in which threads were busy was charged, unless a sum overflows.
+// checkBusy checks that all busy time of threads was charged, unless a sum overflows.
 func checkBusy(t *testing.T, a *attributed, cost attribution.CostOptions) {
 	t.Helper()
 	busy := busyTime(t, a.t, cost.Resolve(a.t.Start()))

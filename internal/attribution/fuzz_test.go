@@ -59,8 +59,8 @@ func (k knobs) options(from, to int64) attribution.Rules {
 	return opts
 }
 
-// FuzzRun attributes anything that can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the
-// time in which threads were busy in the window, with costs in memory and on disk, and the written attribution can be walked.
+// FuzzRun attributes anything that can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the busy
+// time of threads in the window, with costs in memory and on disk, and the written attribution can be walked.
 func FuzzRun(f *testing.F) {
 	if root := recording.Path(f, "conformance/contexts/README.md"); root != "" {
 		paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.json"))

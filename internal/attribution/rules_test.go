@@ -187,8 +187,8 @@ func TestNestedSnapshots(t *testing.T) {
 	}
 }
 
-// A slice without an end has no cost, but it encloses later slices, which have its contexts (attribution.md, The model, Cost): to
-// the end of the enclosing slice or the thread.
+// A slice without an end has no cost, but it encloses later slices up to the end of the enclosing slice or the thread, and they
+// have its contexts (attribution.md, The model, Cost).
 func TestSliceWithoutEnd(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"B","name":"RunTask","ts":0,"pid":1,"tid":1}`,

@@ -28,7 +28,7 @@ func rowOf(t *tables.Table, id, part string) *tables.Row {
 	return nil
 }
 
-// columnOf returns the nonzero values of a column by the ids of the rows, and their parts.
+// columnOf returns the nonzero values in a column, by the id and part of each row.
 func columnOf(t *tables.Table, value func(*tables.Row) int64) map[string]int64 {
 	out := map[string]int64{}
 	for i := range t.Rows {
@@ -109,7 +109,8 @@ func TestObjectsWithoutCost(t *testing.T) {
 	}
 }
 
-// inputWork is an input event that two frames of one page handle on two threads, and work without a context.
+// inputWork returns an attributed trace with an input event that two frames of one page handle on two threads, and work without a
+// context.
 func inputWork(t *testing.T) *attributed {
 	t.Helper()
 	const input = `"chrome_latency_info":{"trace_id":5}`
@@ -419,7 +420,7 @@ func TestTablesOfCases(t *testing.T) {
 	}
 }
 
-// brokenTable describes the error in a table and its JSON form; "" if there is none.
+// brokenTable describes an error in a table or its JSON form; "" if it finds no error.
 func brokenTable(table *tables.Table) string {
 	sum, keys := timeline.Nanos(0), map[[2]string]bool{}
 	for i := range table.Rows {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A relay service has compared the clocks of ten hosts, one after another. A thousand inputs from these hosts are all placed
-// by that, the hosts are recognized, and the number of relations grows with inputs, not with pairs.
+// A relay service has compared the clocks of ten hosts, one after another. This places a thousand inputs from these hosts; the
+// hosts are recognized, and the number of relations grows with inputs, not with pairs.
 func TestManyHosts(t *testing.T) {
 	const hosts, perHost = 10, 100
 	boot := func(host int) timeline.Nanos { return timeline.Nanos(1000+7*host) * second } // REALTIME − MONOTONIC

@@ -261,7 +261,7 @@ func TestTracedForms(t *testing.T) {
 	}
 }
 
-// FuzzTraced holds that no trace makes the search for pages panic or hang.
+// FuzzTraced checks that no trace makes the search for pages panic or hang.
 func FuzzTraced(f *testing.F) {
 	var times []Nanos
 	for i := range 40 {

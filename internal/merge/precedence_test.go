@@ -295,7 +295,7 @@ func TestManyContradictions(t *testing.T) {
 	}
 }
 
-// finish makes the clues of an input with one event.
+// finish returns the clues of an input with one event.
 func finish(clocks timeline.Clocks) *merge.Clues {
 	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2}, timeline.Options{})
 	defer b.Close()

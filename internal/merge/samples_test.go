@@ -284,7 +284,7 @@ func TestNavigations(t *testing.T) {
 	}
 }
 
-// moved returns the ranges, later by by.
+// moved returns the ranges, shifted to later times.
 func moved(list []Range, by Nanos) (later []Range) {
 	for _, r := range list {
 		later = append(later, Range{r.From + by, r.To + by})

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// input makes an input from the calls that its reader makes.
+// input returns an input whose reader makes the calls in read.
 func input(t *testing.T, name string, clocks timeline.Clocks, read func(b *timeline.Builder)) merge.Input {
 	t.Helper()
 	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2, Flows: true, Job: new(merge.Job)}, timeline.Options{Problems: new(problem.Log)})

@@ -45,7 +45,7 @@ func several(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) *
 	return tl
 }
 
-// shown is several, and also returns what a walk shows.
+// shown is like several, but also returns the items of a walk.
 func shown(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) (*timeline.Timeline, []string) {
 	t.Helper()
 	tl := several(t, job, add)
@@ -70,7 +70,7 @@ func shown(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) (*t
 	return tl, out
 }
 
-// task adds a slice of the thread 7 of the process 7 with one end of a flow.
+// task adds a slice on thread 7 of process 7, with one end of a flow.
 func task(b *timeline.Builder, event uint32, ts timeline.Nanos, name string, role timeline.FlowRole) {
 	process := b.Process(timeline.ProcessKey{Num: 7})
 	b.SetProcessName(process, 0, []byte("worker"))

@@ -207,7 +207,7 @@ func Example_flows() {
 	// 2 reply at 70µs on thread 3
 }
 
-// The first program on the page for Go programs is complete and runs.
+// The first program in docs/go.md is complete and runs.
 func TestProgram(t *testing.T) {
 	page, err := os.ReadFile("../../docs/go.md")
 	if err != nil {
@@ -227,7 +227,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// The page for Go programs shows these programs.
+// docs/go.md shows the programs in this file.
 func TestPageShowsPrograms(t *testing.T) {
 	page, err := os.ReadFile("../../docs/go.md")
 	if err != nil {

@@ -74,7 +74,7 @@ func TestMakeWriteRead(t *testing.T) {
 	}
 }
 
-// Input that a Builder cannot use is an error with a reason.
+// A Builder rejects input that it cannot use.
 func TestBuilderRefuses(t *testing.T) {
 	b := new(trace.Builder)
 	thread := b.Thread(b.Process(1, ""), 2, "")
@@ -99,7 +99,7 @@ func TestBuilderRefuses(t *testing.T) {
 	}
 }
 
-// Another module follows a flow of a trace that it read, and attributes the work.
+// Another module follows a flow in a trace that it read, and attributes the work.
 func TestFlowsAndContexts(t *testing.T) {
 	const input = `[
 {"ph":"X","pid":1,"tid":2,"ts":10,"dur":50,"name":"FunctionCall","args":{"data":{"frame":"F"}},"bind_id":"0x7","flow_out":true},
@@ -157,7 +157,7 @@ func TestFlowsAndContexts(t *testing.T) {
 	}
 }
 
-// Another module copies a trace of several recordings: things with the same id in two of them stay separate.
+// Another module copies a trace of several recordings: contexts with the same id in different recordings stay separate.
 func TestCopyOfSeveralRecordings(t *testing.T) {
 	b := &trace.Builder{TempDir: t.TempDir()}
 	for pid, recording := range []string{"", "b.json", "c.json"} {

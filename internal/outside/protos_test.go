@@ -1,8 +1,8 @@
 // Package outside_test is a program outside weft that uses it as a library: a separate module with the same access as
 // any other. It has its own generated copy of some of Perfetto's messages.
 //
-// Names of messages are global in Go's protobuf registry. If any part of weft registered messages of perfetto.protos,
-// this program would panic before its first test.
+// Message names are global in Go's protobuf registry. If any part of weft registered messages of perfetto.protos, this
+// program would panic before its first test.
 package outside_test
 
 import (
@@ -23,7 +23,7 @@ const chromeJSON = `[
 {"ph":"i","pid":1,"tid":2,"ts":12,"s":"t","name":"ready"}
 ]`
 
-// The program's own messages read weft's output.
+// The program decodes weft's output with its own messages.
 func TestOwnMessagesReadWeftsTrace(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := convert.Convert(t.Context(), &out, strings.NewReader(chromeJSON), convert.Options{}); err != nil {

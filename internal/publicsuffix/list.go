@@ -5,9 +5,9 @@
 // Package publicsuffix finds the registrable domain of a host. It is a copy of golang.org/x/net/publicsuffix v0.58.0 without List,
 // which imports net/http and crypto/tls: these are a tenth of a WebAssembly module. LICENSE is the original's.
 //
-// The table in data is generated from the Public Suffix List (https://publicsuffix.org/list/public_suffix_list.dat), which is under
-// the Mozilla Public License 2.0 (https://mozilla.org/MPL/2.0/). To update it, copy list.go (without List), table.go and data from a
-// newer x/net; a test compares the two.
+// The table in data is generated from the Public Suffix List (https://publicsuffix.org/list/public_suffix_list.dat), which is
+// licensed under the Mozilla Public License 2.0 (https://mozilla.org/MPL/2.0/). To update it, copy list.go (without List),
+// table.go and data from a newer x/net; a test compares the copy with the original.
 package publicsuffix
 
 import (

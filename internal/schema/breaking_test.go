@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// What weft promises about weft.v1 is checked by buf: names, numbers and types stay, fields are added. Of Perfetto's part only the wire
-// counts.
+// buf checks weft's promises about weft.v1: names, numbers and types stay, and fields are only added. In Perfetto's part, only
+// the wire format counts.
 func TestBreaking(t *testing.T) {
 	recording.NeedAll(t, "runs buf")
 	root, err := filepath.Abs("../..")

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// The table in internal/schema and the structs in gen come out of different plugins: they have to say the same.
+// The table in internal/schema and the structs in gen come from different plugins and must agree.
 func TestTableSaysWhatTheStructsSay(t *testing.T) {
 	seen := make(map[protoreflect.FullName]bool)
 	compareMessage(t, seen, &schema.Messages[schema.MessageTracePacket], (*protos.TracePacket)(nil).ProtoReflect().Descriptor())
@@ -63,7 +63,7 @@ func wireType(fd protoreflect.FieldDescriptor) uint8 {
 	return uint8(protowire.VarintType)
 }
 
-// Constants are named by what they are the number of.
+// Constants are named after the fields and values whose numbers they are.
 func TestConstants(t *testing.T) {
 	for _, c := range []struct{ got, want int }{
 		{schema.TrackEvent_NameIID, 10},
@@ -79,7 +79,7 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// A program that has its own copy of perfetto.protos could not link what imports gen. internal/outside is one.
+// A program with its own copy of perfetto.protos, such as internal/outside, cannot link packages that import gen.
 func TestOnlyTestsImportTheStructs(t *testing.T) {
 	const gen = "github.com/weft-trace/weft/gen/"
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "./...")

@@ -12,8 +12,8 @@ import (
 	_ "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// numbers repeats, from upstream's schema and not from ours, what the fields are on the wire. A wrong number or type in
-// a subset is silent: writers and readers that share the mistake understand each other, and Perfetto understands nothing.
+// numbers repeats the fields on the wire from upstream's schema, not from ours. A wrong number or type in a subset
+// causes no error: writers and readers that share the mistake understand each other, but Perfetto understands nothing.
 const numbers = `
 Trace: packet 1
 TracePacket: timestamp 8, timestamp_clock_id 58, trusted_packet_sequence_id 10, sequence_flags 13, interned_data 12,
@@ -93,7 +93,7 @@ func TestFieldNumbers(t *testing.T) {
 	}
 }
 
-// TestTypes holds the types that a subset made by hand easily gets wrong.
+// TestTypes checks the types that are easily wrong in a handmade subset.
 func TestTypes(t *testing.T) {
 	for _, want := range []struct {
 		message, field string

@@ -14,7 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// aheadTimeline has slices with arguments on two threads, in simultaneous pairs, and a group of the given size at one time.
+// aheadTimeline returns a timeline that contains slices with arguments on two threads, in simultaneous pairs, and a group of the
+// given size at one time.
 func aheadTimeline(t *testing.T, memory int64, large int) *Timeline {
 	b := testBuilder(t, memory)
 	threads := []TrackID{threadOf(b, 0), threadOf(b, 1)}
@@ -240,7 +241,8 @@ func TestAheadHoldsLittle(t *testing.T) {
 	}
 }
 
-// longArguments has instants at one time with an argument that names the event, and similar slices that use a template.
+// longArguments returns a timeline that contains instants at one time, each with an argument that names the event, and similar
+// slices that use a template.
 func longArguments(t *testing.T, events int) *Timeline {
 	b := testBuilder(t, noMemory)
 	args, text := b.Args(), make([]byte, 5000)

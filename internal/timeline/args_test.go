@@ -311,7 +311,7 @@ func checkArgs(t *testing.T, members []value) {
 	if err := b.Add(&timeline.Event{Kind: timeline.Instant, Track: b.GlobalInstants(), Args: e.Args()}); err != nil {
 		t.Fatal(err)
 	}
-	e.Reset() // the arguments that were added are a copy
+	e.Reset() // the added arguments are a copy
 	e.Key([]byte("other"))
 	e.Int(1)
 	tl, err := b.Finish(context.Background())

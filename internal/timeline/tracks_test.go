@@ -30,7 +30,7 @@ func finish(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 	return tl
 }
 
-// use adds to each track an instant named after the track's number.
+// use adds an instant to each track.
 func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	t.Helper()
 	for _, id := range ids {

@@ -16,10 +16,11 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// childCommand as the first argument makes this program one side of a comparison instead of the one that compares.
+// childCommand, as the first argument, makes this program one side of a comparison instead of the program that
+// compares.
 const childCommand = "child"
 
-// childResult is what a child measures itself and prints as JSON: some sides are a part of a process only.
+// childResult holds a child's own measurements, which it prints as JSON, because some sides are only part of a process.
 type childResult struct {
 	Seconds   float64 `json:"seconds"`
 	CPU       float64 `json:"cpu_seconds"`
@@ -31,10 +32,10 @@ type childResult struct {
 // runChild runs the child command args[0] on the file args[1]:
 //
 //	decode    decodes the events of a trace with encoding/json as the file is read, arguments as raw text
-//	decodeall the same with the arguments decoded
-//	memory    the same with the list of events in memory
-//	scan      reads the same list with weft's scanner: fields of events converted, arguments as raw text
-//	gunzip    unpacks a file and throws the result away
+//	decodeall does the same and also decodes the arguments
+//	memory    does the same as decode, with the list of events in memory
+//	scan      reads the list in memory with weft's scanner: event fields converted, arguments as raw text
+//	gunzip    unpacks a file and discards the result
 //	unpack    unpacks a file into args[2]
 //	gzip      packs a file into args[2] as gzip -9 does
 func runChild(stdout io.Writer, args []string) error {
@@ -106,8 +107,8 @@ func decodeFile(path string, events func(*json.Decoder) (int64, error)) (r child
 	return r, nil
 }
 
-// jsonEvent is an event as a program would decode it that cares for speed: typed fields, arguments and ids as they are.
-// json.Number for the times would be about 3 % faster, and leave them to be converted.
+// jsonEvent is an event as a fast program would decode it: typed fields, but arguments and ids as raw text. json.Number
+// for the times would be about 3 % faster, but would leave them to be converted.
 type jsonEvent struct {
 	Ph   string          `json:"ph"`
 	Name string          `json:"name"`
@@ -125,7 +126,7 @@ type jsonEvent struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// wholeEvent is jsonEvent with its arguments, which a converter needs.
+// wholeEvent is jsonEvent with decoded arguments, which a converter needs.
 type wholeEvent struct {
 	jsonEvent
 	Args map[string]any `json:"args"`
@@ -147,7 +148,7 @@ func decodeEvents[E any](d *json.Decoder) (n int64, err error) {
 	return n, err
 }
 
-// inMemory loads the list of events of a trace and measures fn on it.
+// inMemory loads a trace's list of events and measures fn on it.
 func inMemory(path string, fn func(list []byte) (int64, error)) (r childResult, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -172,7 +173,7 @@ func inMemory(path string, fn func(list []byte) (int64, error)) (r childResult, 
 	return r, err
 }
 
-// The members of events that jsonEvent reads.
+// The event members that jsonEvent reads.
 const (
 	memberPh uint32 = iota + 1
 	memberName
@@ -188,10 +189,10 @@ const (
 	memberBp
 	memberS
 	memberArgs
-	memberOther // of any other name; the value of one of them is kept
+	memberOther // any other member; only one value of these is kept
 )
 
-// memberOf returns the number of a key.
+// memberOf returns the member number of a key.
 func memberOf(key []byte) uint32 {
 	switch string(key) {
 	case "ph":
@@ -226,13 +227,13 @@ func memberOf(key []byte) uint32 {
 	return memberOther
 }
 
-// scannedEvent is jsonEvent as weft would fill it: texts are pieces of the scanner's window, times are exact.
+// scannedEvent is jsonEvent as weft would read it: texts point into the scanner's window, and times are exact.
 type scannedEvent struct {
 	jsonscan.Members
 	ts, dur, tts, tdur int64 // ns
 }
 
-// scanEvents reads a list of events with weft's scanner, through its window as if it came from a file.
+// scanEvents reads a list of events with weft's scanner, through its window as if from a file.
 func scanEvents(list []byte) (n int64, err error) {
 	s := jsonscan.New(bytes.NewReader(list))
 	if _, err := s.Peek(); err != nil {
@@ -278,7 +279,7 @@ func (e *scannedEvent) scan(s *jsonscan.Scanner) {
 	e.tts, e.tdur = e.time(memberTts), e.time(memberTdur)
 }
 
-// time returns a member in microseconds as nanoseconds, 0 if there is none.
+// time returns a member, converted from microseconds to nanoseconds; 0 if it is missing.
 func (e *scannedEvent) time(n uint32) int64 {
 	if e.Seen>>n&1 == 0 {
 		return 0
@@ -287,7 +288,7 @@ func (e *scannedEvent) time(n uint32) int64 {
 	return ns
 }
 
-// gunzip unpacks a file and returns the number of bytes.
+// gunzip unpacks a file into w and returns the number of bytes.
 func gunzip(path string, w io.Writer) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -301,7 +302,7 @@ func gunzip(path string, w io.Writer) (int64, error) {
 	return io.Copy(w, zr)
 }
 
-// gzipTo packs a file with the highest level.
+// gzipTo packs a file at the highest compression level.
 func gzipTo(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -318,7 +319,7 @@ func gzipTo(w io.Writer, path string) error {
 	return zw.Close()
 }
 
-// createFile writes a file with fn.
+// createFile creates a file and calls fn to write it.
 func createFile(path string, fn func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

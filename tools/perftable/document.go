@@ -11,12 +11,12 @@ import (
 	"text/tabwriter"
 )
 
-// document holds the results.
+// document holds the results of a run.
 type document struct {
 	machine string
 	rows    []row
 
-	committed map[[2]string]string // results of the page as it is, to be compared with
+	committed map[[2]string]string // results in the current page, for comparison
 }
 
 // print writes the results as text.
@@ -31,7 +31,7 @@ func (d *document) print(w io.Writer) error {
 	return t.Flush()
 }
 
-// cells returns the rows in the order of the promises.
+// cells returns the table rows in the order of the promises.
 func (d *document) cells() (all [][]string) {
 	rows := slices.Clone(d.rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.promise, b.promise) })
@@ -42,7 +42,7 @@ func (d *document) cells() (all [][]string) {
 	return all
 }
 
-// committed returns the results that a page has, by what was measured and the input.
+// committed returns the results in a page, by promise and input.
 func committed(page string) map[[2]string]string {
 	all := map[[2]string]string{}
 	for line := range strings.Lines(page) {
@@ -63,7 +63,7 @@ func committed(page string) map[[2]string]string {
 	return all
 }
 
-// update writes the results into the page performance.md of a folder.
+// update writes the results into performance.md in a folder.
 func (d *document) update(docs string) error {
 	path := filepath.Join(docs, "performance.md")
 	page, err := os.ReadFile(path)
@@ -81,7 +81,7 @@ var promiseHeader = []string{"what", "input", "measured", "result", "floor", "ai
 
 const lineBreak = "<br>"
 
-// grouped makes one row of consecutive rows about one promise, with a line for each input.
+// grouped merges consecutive rows for one promise into one row, with a line for each input.
 func grouped(rows [][]string) (groups [][]string) {
 	for _, row := range rows {
 		last := len(groups) - 1
@@ -108,7 +108,7 @@ func markdown(header []string, rows [][]string) string {
 	return b.String()
 }
 
-// replaceSection replaces what is in a page between the comments that begin and end a generated section.
+// replaceSection replaces the text between the start and end comments of a generated section.
 func replaceSection(page, name, content string) (string, error) {
 	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end: "+name+" -->"
 	before, rest, found := strings.Cut(page, begin)

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// group measures some rows of the table together.
+// group is a set of rows that are measured together.
 type group struct {
 	name    string
 	measure func(*bench) ([]row, error)
@@ -56,28 +56,28 @@ func (b *bench) measureMainInputs() ([]row, error) {
 	return rows, nil
 }
 
-// conversions are the usages of the sides on a main input, and the sizes of their outputs.
+// conversions holds the usage of each side on a main input, and the sizes of the outputs.
 type conversions struct {
 	*input
 
 	scan, memory            usage // scanner and encoding/json on the events in memory
 	decodeOne, decodeTwo    usage // encoding/json on the file, on one core and on two
-	decodeAll               usage // with the arguments, on one core
+	decodeAll               usage // with decoded arguments, on one core
 	plainOne, plainTwo      usage // uncompressed output, on one core and on two
 	fileOne, fileTwo        usage
 	noneOne                 usage // without arguments
-	callsOne, filePlain     usage // with calls and samples of V8's profiles; in plain packets
+	callsOne, filePlain     usage // with calls and samples from V8 profiles; in plain packets
 	defaultOne, defaultTwo  usage // default flags
 	attributed              usage // with attribution, on two cores
 	nonePlain               usage
-	gunzip, gzPlain, gzFile usage // of the packed file, on two cores
+	gunzip, gzPlain, gzFile usage // for the packed file, on two cores
 
-	plainBytes, noneBytes, eventsBytes int64 // outputs
+	plainBytes, noneBytes, eventsBytes int64 // sizes of outputs
 	plainFileBytes, plainNoneBytes     int64
 	defaultBytes                       int64
 }
 
-// eventsOnly leaves out what weft adds to the events of a trace from V8's profiles.
+// eventsOnly disables the calls and samples that weft adds from V8 profiles.
 var eventsOnly = []string{"--js-calls", "off", "--samples", "none"}
 
 func (b *bench) measureConversions(in *input) (*conversions, error) {
@@ -87,7 +87,7 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 	whole, attributed := b.path("default.pftrace"), b.path("attributed.pftrace")
 	with := func(flags ...string) []string { return append(slices.Clone(eventsOnly), flags...) }
 	toPlain, toFile, noArgs := with("--compress", "none"), with(), with("--compress", "none", "--args", "none")
-	// One worker has one core, two have two, and so has what they are compared with.
+	// Each side has as many cores as weft has workers.
 	err := b.compare(
 		side{b.child(1, "scan", in.plain), &c.scan},
 		side{b.child(1, "memory", in.plain), &c.memory},
@@ -126,10 +126,10 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 	return c, nil
 }
 
-// maxScanAllocations is what counts as no allocation per event: a scan makes its window and nothing else.
+// maxScanAllocations is the number of allocations per event that counts as zero: a scan allocates only its window.
 const maxScanAllocations = 0.001
 
-// conversionRows returns the rows that a main input has in the table.
+// conversionRows returns the table rows for a main input.
 func (b *bench) conversionRows(c *conversions) []row {
 	add := func(promise int, input string, weft time.Duration, other string, than time.Duration) row {
 		return row{
@@ -166,7 +166,7 @@ func (b *bench) conversionRows(c *conversions) []row {
 	}
 }
 
-// scanRow compares times inside of the processes: loading the events is not part of scanning them.
+// scanRow compares times measured inside the processes, because loading the events is not part of scanning them.
 func (b *bench) scanRow(c *conversions) row {
 	inside := func(u usage) time.Duration {
 		return b.oneCore(usage{wall: seconds(u.Seconds), cpu: seconds(u.CPU)})
@@ -193,10 +193,10 @@ func (c *conversions) sizeRow(promise int, form string, weft, other int64, other
 	}
 }
 
-// denseName is the benchmark of the samples that need most.
+// denseName is the benchmark with the most demanding samples.
 const denseName = "BenchmarkSamples/chrome/dense/samples=1000000"
 
-// measureSamples runs the benchmark of V8's samples.
+// measureSamples runs the benchmark for V8 samples.
 func (b *bench) measureSamples() ([]row, error) {
 	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^"+denseName+"$", "-benchtime", "2x", "-cpu", "1",
 		"-count", strconv.Itoa(b.runs), "./convert")
@@ -219,7 +219,7 @@ func (b *bench) measureSamples() ([]row, error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// measureMemory converts a large trace, and one of half its size, as users would.
+// measureMemory converts a large trace, and one half its size, as users would.
 func (b *bench) measureMemory() ([]row, error) {
 	large := b.large * megabyte
 	half, err := b.measureTrace(large / 2)
@@ -255,7 +255,7 @@ func (b *bench) measureTrace(size int64) (u usage, err error) {
 
 func memoryText(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
 
-// measurePacket runs the benchmark of the writer, which is internal to its package.
+// measurePacket runs the writer's benchmark, which is internal to its package.
 func (b *bench) measurePacket() ([]row, error) {
 	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkEncode$", "-cpu", "1", "-count", strconv.Itoa(b.runs), "./internal/pfwire")
 	cmd.Dir = b.root
@@ -278,7 +278,7 @@ func (b *bench) measurePacket() ([]row, error) {
 	return []row{r}, nil
 }
 
-// benchMetrics returns the numbers of lines of benchmark results by their units.
+// benchMetrics returns the values in benchmark results, by unit.
 func benchMetrics(out string) map[string][]float64 {
 	metrics := map[string][]float64{}
 	for line := range strings.Lines(out) {
@@ -295,7 +295,7 @@ func benchMetrics(out string) map[string][]float64 {
 	return metrics
 }
 
-// startRuns is how many times as many runs are made of what takes milliseconds only.
+// startRuns multiplies the number of runs of a measurement that takes only milliseconds.
 const startRuns = 5
 
 func (b *bench) measureStart() ([]row, error) {
@@ -311,11 +311,11 @@ func (b *bench) measureStart() ([]row, error) {
 	return []row{{promise: starting, value: wall.Seconds() * 1e3, sides: "weft " + timeText(wall)}}, nil
 }
 
-// fileBytes is the size of one of many files.
+// fileBytes is the size of each of the many files.
 const fileBytes = 100_000
 
-// measureManyFiles converts many small traces in one call, and one with the length of all of them. Outputs are new, which
-// is how files are converted; to replace many small ones is work for the file system.
+// measureManyFiles converts many small traces in one call, and one trace of their total size. Outputs are new files, as usual in
+// a conversion; replacing many small files would add work for the file system.
 func (b *bench) measureManyFiles() ([]row, error) {
 	from, to, oneTo := b.path("files"), b.path("converted"), b.path("one")
 	if err := os.Mkdir(from, 0o777); err != nil {
@@ -351,10 +351,12 @@ func (b *bench) measureManyFiles() ([]row, error) {
 	}}, nil
 }
 
-// fewRankFiles is how many files the smaller merge of ranks has; the larger one has as many as are converted in one call.
+// fewRankFiles is the number of files in the smaller merge of ranks; the larger one has as many files as measureManyFiles
+// converts.
 const fewRankFiles = 64
 
-// measureRanks merges the ranks of training runs, a few large ones and many small ones, and converts one trace with the length of all of them.
+// measureRanks merges the ranks of two training runs, one with few large files and one with many small ones, and converts one
+// trace of the same total size.
 func (b *bench) measureRanks() ([]row, error) {
 	total := b.large * megabyte / 2
 	path, err := b.trace(total)

@@ -13,24 +13,23 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// recordings are the candidates for the recorded main input, the largest first. The first is in the optional folder
-// shared only.
+// recordings lists the candidates for the recorded main input, the largest first. The first is only in the optional
+// folder shared.
 var recordings = []string{
 	"traces/chrome/chrome-devtools-long.json",
 	"traces/chrome/chrome-memory-infra.json",
 }
 
-// input is a trace to measure with.
+// input is a trace for measurements.
 type input struct {
 	name       string
 	plain      string // path of the JSON
-	packed     string // path of the same as .json.gz
+	packed     string // path of the same trace as .json.gz
 	size       int64  // of plain
 	packedSize int64
 }
 
-// mainInputs returns the largest recording that is there, and a generated trace. They are made when they are asked for
-// first.
+// mainInputs returns the largest available recording and a generated trace. It creates them on the first call.
 func (b *bench) mainInputs() ([]input, error) {
 	if b.inputs != nil {
 		return b.inputs, nil
@@ -83,7 +82,7 @@ func (in *input) measureSizes() (err error) {
 	return err
 }
 
-// trace returns a generated trace of a size in bytes, which is made when it is asked for first.
+// trace returns the path of a generated trace of a size in bytes. It generates each size once.
 func (b *bench) trace(size int64) (path string, err error) {
 	if path, ok := b.generated[size]; ok {
 		return path, nil
@@ -106,7 +105,7 @@ func (b *bench) generate(path string, p tracegen.PyTorch) error {
 	return errors.Join(tracegen.WritePyTorch(w, p), w.Flush(), f.Close())
 }
 
-// stoppable ends the writing of a large file when the bench is interrupted.
+// stoppable stops the writing of a large file when the bench is interrupted.
 type stoppable struct {
 	b *bench
 	w io.Writer

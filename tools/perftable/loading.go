@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// traceProcessors are the names that Perfetto's trace_processor has: as it is downloaded, and as it is built.
+// traceProcessors lists the names of Perfetto's trace_processor, as downloaded and as built.
 var traceProcessors = []string{"trace_processor", "trace_processor_shell"}
 
-// measureLoading compares weft with Perfetto's trace_processor, if there is one on PATH: the conversion of the recording with the import of its
-// JSON, and the import of what the conversion writes with that.
+// measureLoading compares weft with Perfetto's trace_processor, if it is on PATH: converting the recording with importing its
+// JSON, and importing the converted trace with importing the JSON.
 func (b *bench) measureLoading() ([]row, error) {
 	processor := ""
 	for _, name := range traceProcessors {
@@ -53,7 +53,7 @@ func (b *bench) measureLoading() ([]row, error) {
 		if err != nil {
 			return 0, err
 		}
-		lines := bytes.Fields(out) // the name of the column, and the number
+		lines := bytes.Fields(out) // the name of the column and the number
 		if len(lines) < 2 {
 			return 0, fmt.Errorf("%s prints %q, want a number of slices", processor, out)
 		}

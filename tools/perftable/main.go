@@ -1,19 +1,18 @@
-// Command perftable measures weft against the promises of docs/performance.md and prints them as a table: what was
-// promised, what both sides took in this run, what docs/performance.md has, and whether the promise is kept. It is what make
-// bench runs.
+// Command perftable measures weft against the promises in docs/performance.md and prints a table: each promise, the measurements
+// of both sides in this run, the result in docs/performance.md, and whether the promise is kept. make bench runs it.
 //
-// Everything is measured from outside. A side of a comparison is a process: the built program weft for conversions, and
-// this program itself for what weft is compared with (see child.go: decoding with encoding/json, unpacking with gunzip).
-// The sides take turns, so that what else the machine does hits both, and the median of several runs counts. Times and
-// memory are those that the system reports of a process that has ended.
+// Everything is measured from outside. Each side of a comparison is a process: the built weft for conversions, and this program
+// itself for the operations that weft is compared with (see child.go: decoding with encoding/json, unpacking with gunzip). The
+// sides take turns, so that other load on the machine affects both, and the median of several runs counts. Times and memory are
+// the values that the system reports for a process that has ended.
 //
 //	go run -C tools/perftable .                    the table, with inputs of moderate size
 //	go run -C tools/perftable . -full -docs        everything in full size, written into docs/performance.md
 //
-// It is a module of its own, so that those who use weft do not get it. Paths in flags are relative to its folder.
+// It is a separate module, so that users of weft do not depend on it. Paths in flags are relative to its folder.
 //
-// Generated inputs, outputs and what conversions write for themselves lie in a folder below -tmp, which is removed at the
-// end: up to 3 GB, and with -full 15 GB.
+// Generated inputs, outputs and the temporary files of conversions are in a folder below -tmp, which is removed at the end: up to
+// 3 GB, and 15 GB with -full.
 package main
 
 import (
@@ -34,12 +33,12 @@ const megabyte = 1_000_000
 // config holds the flags.
 type config struct {
 	runs     int
-	pytorch  int64 // MB of the generated main input
-	large    int64 // MB of the larger input of which the memory is measured
+	pytorch  int64 // size of the generated main input, in MB
+	large    int64 // size of the larger input for memory measurements, in MB
 	files    int   // number of small files
 	full     bool
 	docs     bool
-	cpuTime  bool // counts instead of wall time where one core works
+	cpuTime  bool // use CPU time instead of wall time for measurements on one core
 	temp     string
 	recorded string // path of a .json.gz; "": the largest recording
 	only     string
@@ -78,7 +77,7 @@ func main() {
 	}
 }
 
-// run measures what c requests, prints the table to stdout and progress to stderr.
+// run runs the measurements that c selects, and prints the table to stdout and progress to stderr.
 func run(ctx context.Context, stdout, stderr io.Writer, c config) (err error) {
 	only, err := regexp.Compile(c.only)
 	if err != nil {
@@ -132,7 +131,7 @@ func (c *config) machine() string {
 	return text
 }
 
-// moduleRoot returns the folder of weft's module, from the working directory up.
+// moduleRoot returns the folder of weft's module, which is the working directory or a parent of it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

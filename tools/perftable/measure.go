@@ -18,21 +18,21 @@ import (
 	"time"
 )
 
-// bench is the state that all measurements share.
+// bench holds the state that all measurements share.
 type bench struct {
 	config
 	ctx    context.Context
-	root   string // of weft's module
-	dir    string // for inputs and outputs
+	root   string // folder of weft's module
+	dir    string // folder for inputs and outputs
 	weft   string // the built program
 	self   string // this program
 	stderr io.Writer
 
 	generated map[int64]string // paths of generated traces by size
-	inputs    []input          // the main ones
+	inputs    []input          // the main inputs
 }
 
-// newBench builds weft in a folder of its own.
+// newBench builds weft in a new folder.
 func newBench(ctx context.Context, c config, root string, stderr io.Writer) (*bench, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,15 +65,15 @@ type command struct {
 	program string
 	args    []string
 	cores   int    // 0: all
-	folder  string // for outputs: new before every run; "": there is none
+	folder  string // for outputs, created anew before every run; "": none
 }
 
-// child returns a command of this program, for a side that is not weft.
+// child returns a command that runs this program, for a side other than weft.
 func (b *bench) child(cores int, args ...string) command {
 	return command{program: b.self, args: append([]string{childCommand}, args...), cores: cores}
 }
 
-// convert returns the command that converts input into output with as many workers as cores; 0: all.
+// convert returns the command that converts input to output, with as many workers as cores; 0: all.
 func (b *bench) convert(cores int, input, output string, flags ...string) command {
 	args := []string{"convert", "--quiet", "--force", "-o", output}
 	if cores > 0 {
@@ -82,17 +82,17 @@ func (b *bench) convert(cores int, input, output string, flags ...string) comman
 	return command{program: b.weft, args: append(append(args, flags...), input), cores: cores}
 }
 
-// usage is the time and memory of a process.
+// usage is the time and memory that a process used.
 type usage struct {
 	wall, cpu time.Duration
-	peak      int64 // bytes of memory, resident
+	peak      int64 // peak resident memory in bytes
 	childResult
 }
 
-// run runs a command to its end.
+// run runs a command and returns its usage.
 //
-// On Linux the peak of a new process begins with the one of the process that starts it, which shares its memory for a
-// moment. So the one that compares must stay small: whatever needs memory is a child, and generators stream.
+// On Linux, the peak memory of a new process starts at its parent's, because they share memory for a moment. The
+// comparing process must therefore stay small: operations that need memory run in a child, and generators stream.
 func (b *bench) run(c command) (u usage, err error) {
 	cmd := exec.CommandContext(b.ctx, c.program, c.args...)
 	for _, entry := range os.Environ() {
@@ -126,8 +126,8 @@ func (b *bench) run(c command) (u usage, err error) {
 	return u, err
 }
 
-// newFolder makes an empty folder. One that is there is moved away, not emptied: some file systems are slow for seconds
-// after many files were deleted.
+// newFolder creates an empty folder. It moves an existing one away instead of emptying it: some file systems are slow
+// for seconds after many files were deleted.
 func (b *bench) newFolder(path string) error {
 	aside, err := os.MkdirTemp(b.dir, "old-")
 	if err != nil {
@@ -139,8 +139,8 @@ func (b *bench) newFolder(path string) error {
 	return os.Mkdir(path, 0o777)
 }
 
-// oneCore returns the time that counts for a process on one core. CPU time is what the wall time would be if the process
-// had the core for itself, without waiting for files.
+// oneCore returns the time that counts for a process on one core. CPU time is the wall time of a process that has the
+// core to itself and does not wait for files.
 func (b *bench) oneCore(u usage) time.Duration {
 	if b.cpuTime {
 		return u.cpu
@@ -148,13 +148,13 @@ func (b *bench) oneCore(u usage) time.Duration {
 	return u.wall
 }
 
-// side is a command and where its usage goes.
+// side is a command and the destination of its usage.
 type side struct {
 	command
 	result *usage
 }
 
-// compare runs all sides in turns, and sets the result of each to the medians of its runs.
+// compare runs the sides in turn, and sets each result to the medians of the runs.
 func (b *bench) compare(sides ...side) error {
 	all := make([][]usage, len(sides))
 	for range b.runs {
@@ -183,7 +183,7 @@ func (b *bench) compare(sides ...side) error {
 	return nil
 }
 
-// median returns the middle one of some values, the lower one of two.
+// median returns the middle value, or the lower of the two middle values.
 func median[T cmp.Ordered](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[(len(sorted)-1)/2]

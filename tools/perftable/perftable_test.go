@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// TestMain lets the test binary be the child that run starts.
+// TestMain lets the test binary act as the child that run starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childCommand {
 		if err := runChild(os.Stdout, os.Args[2:]); err != nil {
@@ -25,11 +25,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A whole run with tiny inputs: every promise has a row, and nothing is left behind.
+// A complete run with tiny inputs: every promise has a row, and no files are left.
 func TestRun(t *testing.T) {
 	recording.NeedAll(t, "builds weft and runs it some dozen times")
 	dir, bin := t.TempDir(), t.TempDir()
-	processor := "#!/bin/sh\necho '\"slices\"'\necho 1000\n" // what trace_processor prints for a number
+	processor := "#!/bin/sh\necho '\"slices\"'\necho 1000\n" // the output of trace_processor for a number
 	if err := os.WriteFile(filepath.Join(bin, traceProcessors[0]), []byte(processor), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	}
 }
 
-// What scans and decodes sees the same events.
+// All children that scan or decode read the same events.
 func TestSidesSeeTheSameEvents(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	trace := `{"meta": [1, {"a": 2}], "traceEvents": [
@@ -137,7 +137,7 @@ func TestBenchMetrics(t *testing.T) {
 	}
 }
 
-// The page has the section that is written, and writing them twice gives the same page.
+// The page has the section that update writes, and updating it twice gives the same page.
 func TestUpdatePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// promise is a row of the table of docs/performance.md.
+// promise is a row of the table in docs/performance.md.
 type promise struct {
 	what  string
 	unit  string
-	floor float64 // must hold; 0: nothing
-	aim   float64 // desired; 0: only floor
-	least bool    // the values are least ones, not greatest
+	floor float64 // bound that must hold; 0: none
+	aim   float64 // desired bound; 0: none
+	least bool    // the bounds are minimums, not maximums
 }
 
 // The promises, in the order of the table.
@@ -69,7 +69,7 @@ var promises = [...]promise{
 	ranksMemory:   {"peak RSS of merging ranks, default budget of 256 MiB", "MiB", 400, 0, false},
 }
 
-// met returns which part of the promise holds: the aim, the floor, or nothing.
+// met returns the part of the promise that holds: "aim", "floor" or "no".
 func (p *promise) met(value float64) string {
 	holds := func(bound float64) bool {
 		if p.least {
@@ -86,7 +86,7 @@ func (p *promise) met(value float64) string {
 	return "no"
 }
 
-// text returns a value or bound in the unit of the promise, "–" for none.
+// bound returns a bound in the unit of the promise, or "–" for 0.
 func (p *promise) bound(value float64) string {
 	if value == 0 {
 		return "–"
@@ -94,18 +94,18 @@ func (p *promise) bound(value float64) string {
 	return fmt.Sprintf("%g %s", value, p.unit)
 }
 
-// row is one measurement of a promise.
+// row is one measurement for a promise.
 type row struct {
 	promise int
 	input   string
 	sides   string  // the numbers of both sides
-	value   float64 // what the promise is about
-	broken  string  // a condition beside the value that does not hold; "" if all do
+	value   float64 // the value that the promise limits
+	broken  string  // another condition that does not hold; "" if all do
 
-	floor, aim float64 // of this input, where they differ from the promise
+	floor, aim float64 // for this input, if they differ from the promise
 }
 
-// promised returns the promise of the row.
+// promised returns the promise of the row, with the bounds of its input.
 func (r *row) promised() *promise {
 	p := promises[r.promise]
 	if r.floor != 0 {
@@ -121,7 +121,7 @@ func (r *row) met() string {
 	return r.promised().met(r.value)
 }
 
-// result returns the value with its significant digits.
+// result returns the value, rounded, with its unit.
 func (r *row) result() string {
 	p := &promises[r.promise]
 	switch {
@@ -135,10 +135,10 @@ func (r *row) result() string {
 	return fmt.Sprintf("%.1f %s", r.value, p.unit)
 }
 
-// ratio is how many times as long a takes as b.
+// ratio returns a as a multiple of b.
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// timeText returns a time with three or four digits.
+// timeText formats a time with three or four digits.
 func timeText(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -149,12 +149,12 @@ func timeText(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// speedText returns bytes per time.
+// speedText formats a speed in MB/s.
 func speedText(bytes int64, d time.Duration) string {
 	return fmt.Sprintf("%.0f MB/s", float64(bytes)/megabyte/max(d.Seconds(), 1e-9))
 }
 
-// sizeText returns a size in MB or GB, which are powers of ten here as in the sizes of files.
+// sizeText formats a size in MB or GB, which are powers of ten here, as in file sizes.
 func sizeText(bytes int64) string {
 	switch {
 	case bytes < 10*megabyte:

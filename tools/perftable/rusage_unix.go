@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// peakMemory returns the peak of the resident memory of a process that has ended, in bytes.
+// peakMemory returns the peak resident memory of a process that has ended, in bytes.
 func peakMemory(s *os.ProcessState) int64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -1,9 +1,9 @@
-// Command protoc-gen-weft-schema is the protoc plugin that writes internal/schema: the numbers of all fields and enum
-// values of perfetto.protos as constants, and a table of its messages; and below it, in weftv1, the numbers of weft.v1. buf
-// runs it in make generate.
+// Command protoc-gen-weft-schema is a protoc plugin that writes internal/schema, with the numbers of all fields and enum values
+// of perfetto.protos as constants and a table of its messages; and internal/schema/weftv1, with the numbers of weft.v1. make
+// generate runs it through buf.
 //
-// weft cannot use the generated structs for that: Go's protobuf registry is global, and a program with its own copy of
-// perfetto.protos would panic at start if it also linked weft's.
+// weft cannot use generated structs for this purpose: Go's protobuf registry is global, and a program with its own copy of
+// perfetto.protos would panic at startup if it also linked weft's.
 package main
 
 import (
@@ -17,14 +17,14 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// A schemaPackage is a package of messages, and what is written about it.
+// A schemaPackage is a package of messages and the file to write about it.
 type schemaPackage struct {
-	proto  string // the name of the package
-	folder string // of its files
-	output string // file
+	proto  string // name of the protobuf package
+	folder string // folder of its files
+	output string // output file
 	path   string // import path of the Go package
 	doc    []string
-	table  bool // of the messages, beside the constants
+	table  bool // whether to write a table of the messages, besides the constants
 }
 
 var schemaPackages = []schemaPackage{
@@ -60,7 +60,7 @@ func main() {
 	})
 }
 
-// generate writes the file about a package.
+// generate writes the file for a package.
 func generate(p *protogen.Plugin, pkg *schemaPackage) error {
 	g := &generator{GeneratedFile: p.NewGeneratedFile(pkg.output, protogen.GoImportPath(pkg.path)), pkg: pkg, names: map[string]string{}}
 	var enums []*protogen.Enum
@@ -90,16 +90,16 @@ func generate(p *protogen.Plugin, pkg *schemaPackage) error {
 	return g.err
 }
 
-// generator writes the file. The first error is kept.
+// generator writes a file and keeps the first error.
 type generator struct {
 	*protogen.GeneratedFile
 	pkg      *schemaPackage
 	messages []*protogen.Message
-	names    map[string]string // of constants, and what each stands for
+	names    map[string]string // constants, and the field or enum value of each
 	err      error
 }
 
-// collect appends the messages and those that are declared in them.
+// collect appends messages and the messages declared in them.
 func (g *generator) collect(messages []*protogen.Message) {
 	for _, m := range messages {
 		g.messages = append(g.messages, m)
@@ -132,8 +132,8 @@ func (g *generator) constants(m *protogen.Message) {
 	}
 }
 
-// enum writes the values of an enum that is declared in the message with this prefix. As in other languages, the name of
-// the enum itself is not part of theirs.
+// enum writes the values of an enum, with the prefix of the message that declares it. As in other languages, their names do not
+// include the name of the enum.
 func (g *generator) enum(prefix string, e *protogen.Enum) {
 	g.P()
 	g.P("// Values of ", g.relativeName(e.Desc), ".")
@@ -206,7 +206,7 @@ func (g *generator) field(f protoreflect.FieldDescriptor) string {
 	return fmt.Sprintf("{%d, %s, %t, %d}, ", f.Number(), wireType(f), f.IsList(), g.index(f.Message()))
 }
 
-// index returns the index of a message in the table; 0 for nil and for messages of other packages.
+// index returns the index of a message in the table; 0 for nil and for messages from other packages.
 func (g *generator) index(d protoreflect.MessageDescriptor) int {
 	if d == nil {
 		return 0
@@ -232,24 +232,24 @@ func wireType(f protoreflect.FieldDescriptor) string {
 	return "varint"
 }
 
-// relativeName is the name of a message or enum within the package.
+// relativeName returns the name of a message or enum within the package.
 func (g *generator) relativeName(d protoreflect.Descriptor) string {
 	return strings.TrimPrefix(string(d.FullName()), g.pkg.proto+".")
 }
 
-// goName joins the names of a message and of those that it is declared in.
+// goName joins the names of the enclosing messages and of the message itself.
 func (g *generator) goName(d protoreflect.Descriptor) string {
 	return strings.ReplaceAll(g.relativeName(d), ".", "")
 }
 
-// initialisms are words that Go writes in capitals.
+// initialisms holds words that Go writes in capitals.
 var initialisms = map[string]string{
 	"cpu": "CPU", "gc": "GC", "id": "ID", "ids": "IDs", "iid": "IID", "iids": "IIDs", "jit": "JIT", "json": "JSON",
 	"ns": "NS", "pc": "PC", "pid": "PID", "ppid": "PPID", "tgid": "TGID", "tid": "TID", "tsc": "TSC", "tts": "TTS",
 	"uid": "UID", "us": "US", "uuid": "UUID", "uuids": "UUIDs", "url": "URL",
 }
 
-// camel turns lower_case into Go's form.
+// camel converts lower_case to Go's CamelCase.
 func camel(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {

@@ -20,16 +20,16 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// poolPort is where the worker pool of Beam listens; it cannot be told otherwise.
+// poolPort is the port of Beam's worker pool, which cannot be changed.
 const poolPort = "50000"
 
-// A cluster is prism and a worker pool, as processes.
+// A cluster consists of Prism and a worker pool, each in its own process.
 type cluster struct {
 	endpoint string
 	pool     *exec.Cmd
 }
 
-// startCluster builds and starts prism and the worker pool, which the module's Beam has.
+// startCluster builds Prism and the worker pool from this module's version of Beam, and starts them.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	if os.Getenv(slow) == "" {
@@ -51,7 +51,7 @@ func startCluster(t *testing.T) *cluster {
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
-	temp := t.TempDir() // workers leave their binaries
+	temp := t.TempDir() // workers leave their binaries in it
 	start := func(name string, args ...string) *exec.Cmd {
 		cmd := exec.Command(filepath.Join(bin, name), args...)
 		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
@@ -79,7 +79,7 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// args returns the arguments of a job on the cluster. The worker is a binary of weft-beam: the test's own would run tests.
+// args returns the arguments of a job on the cluster. The worker is a weft-beam binary, because the test binary would run tests.
 func (c *cluster) args(t *testing.T, in, out string) []string {
 	t.Helper()
 	worker := filepath.Join(t.TempDir(), "weft-beam")
@@ -90,7 +90,7 @@ func (c *cluster) args(t *testing.T, in, out string) []string {
 		"--worker_binary", worker, "--shared-fs", "--in", in, "--out", out}
 }
 
-// B10: three processes make the tree of one.
+// B10: three processes write the same tree as one.
 func TestCluster(t *testing.T) {
 	c := startCluster(t)
 	in := makeTraces(t, 100, 100)
@@ -104,7 +104,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// B10: a worker that dies fails the job, which says so; the next one goes on.
+// B10: if a worker dies, the job fails with an error, and the next job continues.
 func TestWorkerKilled(t *testing.T) {
 	c := startCluster(t)
 	in := makeTraces(t, 3000, 3000)
@@ -128,7 +128,7 @@ func TestWorkerKilled(t *testing.T) {
 	weftBeam(t, exitDone, args...)
 }
 
-// B7: a signal cancels the job on the other runner too.
+// B7: a signal also cancels a job on another runner.
 func TestClusterInterrupted(t *testing.T) {
 	c := startCluster(t)
 	in := makeTraces(t, 3000, 3000)
@@ -149,7 +149,7 @@ func TestClusterInterrupted(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 	t.Logf("it took %v", time.Since(began))
-	// The worker may end its bundle; no other begins.
+	// The worker may finish its bundle, but no other one starts.
 	connection, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestClusterInterrupted(t *testing.T) {
 	}
 }
 
-// waitForWorkers waits until a worker converts.
+// waitForWorkers waits until a worker is converting.
 func waitForWorkers(t *testing.T, out string) {
 	t.Helper()
 	for range 6000 {
@@ -176,7 +176,7 @@ func waitForWorkers(t *testing.T, out string) {
 	t.Fatal("no worker converts")
 }
 
-// childOf returns a process that another one has started: the pool starts a boot program for each worker, and that the worker.
+// childOf returns a child of a process. The pool starts a boot program for each worker, which starts the worker.
 func childOf(t *testing.T, pid int) (child int) {
 	t.Helper()
 	text, err := exec.Command("pgrep", "-P", fmt.Sprint(pid)).Output()
@@ -189,7 +189,7 @@ func childOf(t *testing.T, pid int) (child int) {
 	return child
 }
 
-// B4: prism takes a hundred thousand files.
+// B4: Prism can process a hundred thousand files.
 func TestHundredThousandFiles(t *testing.T) {
 	if os.Getenv(slow) == "" {
 		t.Skip("set " + slow + " for 100,000 files")

@@ -19,30 +19,30 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// maxFilesOnPrism bounds the files of a job on prism, which needs a few kilobytes for each.
+// maxFilesOnPrism limits the number of files in a job on Prism, which needs a few kilobytes per file.
 const maxFilesOnPrism = 200_000
 
-// options are the options of the command line. Beam has flags of its own in the same set.
+// options holds the command-line options. Beam's own flags are in the same flag set.
 type options struct {
 	weftio.Options
 	patterns          []string
 	sharedFS, quiet   bool
 	verbose           bool
-	strict, strictAll bool // fail if unusual data was lost; if any was
+	strict, strictAll bool // fail if unusual data was lost; if any data was
 	json              bool
 	status            bool
 
-	// embedded is set if the job runs in this process, on an endpoint that prism creates.
+	// embedded is set if the job runs in this process, on an endpoint that Prism creates.
 	embedded bool
 
-	again bool  // there are records of earlier jobs
-	total int64 // files; 0: not known
+	again bool  // there are records from earlier jobs
+	total int64 // number of files; 0: unknown
 }
 
-// flagHelp is a flag for the help.
+// flagHelp describes a flag in the help text.
 type flagHelp struct{ name, value, text string }
 
-// ownFlags are weft's flags, in the order of the help.
+// ownFlags lists weft's flags in the order of the help text.
 var ownFlags = []flagHelp{
 	{"in", "PATTERN", "inputs: a folder, or a glob in quotes with ** for any folders; local, gs:// or s3://; repeatable"},
 	{"files-from", "FILE", "names of inputs, one a line; repeatable"},
@@ -72,7 +72,7 @@ func helpOf(name string) string {
 	panic("no help for " + name)
 }
 
-// defineFlags defines weft's flags beside Beam's.
+// defineFlags adds weft's flags to Beam's.
 func defineFlags(set *flag.FlagSet) *options {
 	o := new(options)
 	o.FileMemory, o.Settings = 128<<20, map[string]string{}
@@ -152,7 +152,7 @@ func (o *options) complete(args []string) (err error) {
 
 func isRemote(name string) bool { return strings.Contains(name, "://") }
 
-// runner is the requested runner.
+// runner returns the requested runner, prism by default.
 func (o *options) runner() string {
 	if *runners.Runner == "" {
 		return "prism"
@@ -172,7 +172,7 @@ func (o *options) isDryRun() bool {
 	return f != nil && f.Value.String() == "true" && strings.HasPrefix(strings.ToLower(o.runner()), "dataflow")
 }
 
-// checkRunner refuses options that cannot work on a cluster.
+// checkRunner rejects options that cannot work on a cluster, and sets the worker binary.
 func (o *options) checkRunner() error {
 	if o.embedded || isLoopback() {
 		return nil
@@ -188,12 +188,13 @@ func (o *options) checkRunner() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return errors.New("--worker_binary is missing: the workers' weft-beam, made with CGO_ENABLED=0 GOOS=linux GOARCH=amd64 go build ./cmd/weft-beam")
 	}
-	self, err := os.Executable() // Beam would build its launcher anew
+	self, err := os.Executable() // otherwise Beam would build its launcher again
 	*jobopts.WorkerBinary = self
 	return err
 }
 
-// ownTempFolder sets a temporary folder for this process, which remove deletes, because Beam does not delete its files.
+// ownTempFolder gives this process its own temporary folder, because Beam does not delete its files; remove deletes the
+// folder.
 func (o *options) ownTempFolder() (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "weft-beam-*")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// cancelJob cancels a job by its name, because Beam reveals its id only when it has ended.
+// cancelJob cancels a job by name, because Beam reveals a job's id only after it has ended.
 func cancelJob(ctx context.Context, endpoint, name string) error {
 	connection, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -46,7 +46,7 @@ func cancelJob(ctx context.Context, endpoint, name string) error {
 	return nil
 }
 
-// showProgress prints the progress of this process periodically. Other runners show progress themselves.
+// showProgress periodically prints the progress of this process. Other runners show progress themselves.
 func (o *options) showProgress(stderr io.Writer) (stop func()) {
 	if o.quiet || !o.embedded && !isLoopback() {
 		return func() {}
@@ -161,5 +161,5 @@ func (o *options) summaryText(s *weftio.Summary) string {
 	return b.String()
 }
 
-// shown escapes control characters in a text of an input.
+// shown escapes control characters in text from an input.
 func shown(text string) string { return words.Printable(text) }

@@ -1,4 +1,4 @@
-// Command weft-beam converts archives of traces with Apache Beam: on this machine, or on the engine of a cluster. docs/batch.md describes it.
+// Command weft-beam converts trace archives with Apache Beam, on this machine or on the engine of a cluster. See docs/batch.md.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 // Exit codes, as in weft migrate.
 const (
 	exitDone        = 0
-	exitFailed      = 1 // finished and files failed, or the job failed
+	exitFailed      = 1 // some files failed, or the job did
 	exitMistake     = 2
 	exitLost        = 3
 	exitStopped     = 5
@@ -40,10 +40,10 @@ func main() {
 	o := defineFlags(flag.CommandLine)
 	flag.Usage = func() { usage(flag.CommandLine.Output()) }
 	flag.Parse()
-	log.SetupLogging("warn", "text") // Beam prints a dozen lines otherwise
-	beam.Init()                      // a worker stays here
+	log.SetupLogging("warn", "text") // otherwise Beam prints a dozen lines
+	beam.Init()                      // does not return in a worker
 	if *jobopts.Endpoint == "" && !o.verbose {
-		slog.SetDefault(slog.New(slog.DiscardHandler)) // prism logs each error four times, and the job returns it
+		slog.SetDefault(slog.New(slog.DiscardHandler)) // Prism logs each error four times, and the job returns it anyway
 	}
 	os.Exit(o.main(os.Stdout, os.Stderr))
 }
@@ -69,7 +69,7 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 		return exitStopped, err
 	}
 	defer remove()
-	ctx, cancel := context.WithCancel(context.Background()) // without a deadline, at which embedded prism panics
+	ctx, cancel := context.WithCancel(context.Background()) // no deadline, because the embedded Prism panics at it
 	defer cancel()
 	if code, err := o.prepare(ctx, stderr); err != nil {
 		return code, err
@@ -78,9 +78,9 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 	stopProgress := o.showProgress(stderr)
 	err = o.job(ctx)
 	stopProgress()
-	process.End() // conversions of this process may still run after the job
+	process.End() // conversions can outlive the job
 	if !isRemote(o.Out) {
-		_, _ = weftio.Sweep(o.Out) // workers on this machine end without cleaning up; live ones are left alone
+		_, _ = weftio.Sweep(o.Out) // local workers do not clean up when they end; files of live ones are kept
 	}
 	if interrupted() {
 		return exitInterrupted, errors.New("interrupted; the same command goes on")
@@ -95,7 +95,7 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 	return o.sumUp(ctx, stdout)
 }
 
-// jobError classifies the error of a job. Of errors of workers only the text is left.
+// jobError classifies an error from a job. Errors from workers arrive as text only.
 func jobError(err error) (code int, reported error) {
 	text := err.Error()
 	if i := strings.LastIndex(text, weftio.PlaceMark); i >= 0 {
@@ -105,8 +105,9 @@ func jobError(err error) (code int, reported error) {
 	return exitFailed, fmt.Errorf("the job failed: %s; the same command goes on", strings.TrimSpace(text))
 }
 
-// handleSignals ends the job at SIGINT, SIGTERM or SIGHUP: conversions in this process, and a job on another runner. A second signal ends the
-// process at once. interrupted reports whether there was one, and waits for the end of the job then.
+// handleSignals ends the job on SIGINT, SIGTERM or SIGHUP: conversions in this process, and a job on another runner. A second
+// signal ends the process at once. interrupted reports whether there was a signal, in which case it first waits until the job has
+// been stopped.
 func (o *options) handleSignals(ctx context.Context, cancel func(), stderr io.Writer) (interrupted func() bool) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -138,7 +139,7 @@ func (o *options) handleSignals(ctx context.Context, cancel func(), stderr io.Wr
 	}
 }
 
-// prepare looks at inputs and outputs before a job is made.
+// prepare checks inputs and outputs before the job is created.
 func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err error) {
 	if o.again, err = weftio.HasRecords(ctx, o.Out); err != nil {
 		return exitStopped, err
@@ -146,7 +147,7 @@ func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err 
 	if o.isDryRun() {
 		return 0, nil
 	}
-	if o.embedded { // the job would only say "failed"
+	if o.embedded { // the job's error would only be "failed"
 		n, err := weftio.Count(ctx, o.Options, maxFilesOnPrism+1, o.patterns...)
 		if err != nil {
 			return exitMistake, err
@@ -167,7 +168,7 @@ func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err 
 	return 0, nil
 }
 
-// job makes the pipeline and runs it.
+// job builds and runs the pipeline.
 func (o *options) job(ctx context.Context) (err error) {
 	defer func() { // Beam panics on invalid pipelines
 		if value := recover(); value != nil {

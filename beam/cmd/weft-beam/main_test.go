@@ -22,10 +22,10 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// The test binary is weft-beam if this is set.
+// asCommand makes the test binary run as weft-beam if it is set.
 const asCommand = "WEFT_BEAM_TEST_COMMAND"
 
-// slow is set for tests that take minutes, or need programs built from Beam's module.
+// slow enables tests that take minutes, or need programs built from Beam's module.
 const slow = "WEFT_BEAM_SLOW"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command returns a call of weft-beam.
+// command returns a weft-beam command.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -47,7 +47,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// weftBeam calls weft-beam and wants an exit code.
+// weftBeam runs weft-beam and requires an exit code.
 func weftBeam(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -64,7 +64,7 @@ func weftBeam(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// makeTraces makes n traces of up to max slices, in folders of ten.
+// makeTraces writes n traces of up to max slices, ten per folder.
 func makeTraces(t *testing.T, n, max int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "in")
@@ -82,7 +82,7 @@ func makeTraces(t *testing.T, n, max int) (dir string) {
 	return dir
 }
 
-// contentOf reads outputs and manifest. Parts and temporary files may only be left where that is said.
+// contentOf reads the outputs and the manifest. Leftover parts and temporary files fail the test.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	content := map[string]string{}
@@ -108,7 +108,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return content
 }
 
-// wantContent is what weft migrate makes of a folder.
+// wantContent returns the files that weft migrate writes for a folder.
 func wantContent(t *testing.T, in string) map[string]string {
 	t.Helper()
 	c := migrate.Config{Inputs: []string{in}, Out: filepath.Join(t.TempDir(), "want")}
@@ -148,7 +148,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// One call after the other, as in docs/batch.md: exit codes, what is printed, and nothing left behind.
+// Consecutive calls, as in docs/batch.md: exit codes, printed text, and no leftover temporary files.
 func TestJobs(t *testing.T) {
 	in := makeTraces(t, 30, 50)
 	temp := t.TempDir()
@@ -182,7 +182,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// B5: what concerns the place stops the job.
+// B5: a storage error stops the job.
 func TestStops(t *testing.T) {
 	in := makeTraces(t, 3, 5)
 	out := filepath.Join(t.TempDir(), "out")
@@ -194,8 +194,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// disturb starts the job again and again, sends it the signal as soon as it has written a trace that was not there, and calls check with
-// what it ended as, until that has happened the given number of times while files were left to convert.
+// disturb starts the job repeatedly, sends it the next signal as soon as it has written a new trace, and calls check with its
+// result. Jobs that converted all files before the signal do not count; disturb returns when each signal has hit a job.
 func disturb(t *testing.T, in, out string, files int, signals []os.Signal, check func(state *os.ProcessState, stderr string)) {
 	t.Helper()
 	for attempt, hit := 0, 0; hit < len(signals); attempt++ {
@@ -221,9 +221,9 @@ func disturb(t *testing.T, in, out string, files int, signals []os.Signal, check
 			case <-time.After(time.Millisecond):
 			}
 		}
-		cmd.Process.Signal(signals[hit]) // an error means that it has ended, which the next lines see
+		cmd.Process.Signal(signals[hit]) // an error means that the job has ended, which the next lines handle
 		<-ended
-		if countTraces(out) >= files { // it was through before the signal
+		if countTraces(out) >= files { // it finished before the signal
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
@@ -234,12 +234,12 @@ func disturb(t *testing.T, in, out string, files int, signals []os.Signal, check
 	}
 }
 
-// countTraces counts the finished traces in the folder of outputs.
+// countTraces counts the finished traces in the output folder.
 func countTraces(out string) int {
 	n := 0
 	filepath.WalkDir(out, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // the job moves files while this walks
+			return nil // the job moves files during the walk
 		}
 		if e.IsDir() && e.Name() == migrate.StateFolder {
 			return filepath.SkipDir
@@ -252,7 +252,7 @@ func countTraces(out string) int {
 	return n
 }
 
-// The commands of docs/batch.md do what the page says.
+// The commands in docs/batch.md do what the page describes.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "batch.md"))
 	if err != nil {
@@ -306,7 +306,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// B7: a signal ends the job before all files are converted, with no temporary file and an exit code of its own, and the next one goes on.
+// B7: a signal stops the job before all files are converted, with its own exit code and no leftover temporary files, and the next
+// job continues.
 func TestInterrupted(t *testing.T) {
 	files, pairs := 1500, 2
 	if os.Getenv(slow) != "" {
@@ -328,7 +329,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Two jobs at once on one folder of outputs make the same tree.
+// Two concurrent jobs with the same output folder write the same tree.
 func TestTwoAtOnce(t *testing.T) {
 	in := makeTraces(t, 200, 200)
 	out := filepath.Join(t.TempDir(), "out")
@@ -353,7 +354,7 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// Dataflow's job is made, with nothing but the command line.
+// A Dataflow job can be prepared from the command line alone.
 func TestDataflowDryRun(t *testing.T) {
 	if _, stderr := weftBeam(t, exitDone, "--runner", "dataflow", "--dry_run", "--project", "p", "--region", "r", "--staging_location", "gs://b/st",
 		"--in", makeTraces(t, 1, 2), "--out", filepath.Join(t.TempDir(), "out")); !strings.Contains(stderr, "not run") {

@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// maxRSS is the most memory that a process had, in bytes.
+// maxRSS returns the peak resident memory of a process, in bytes.
 func maxRSS(s *os.ProcessState) int64 { return s.SysUsage().(*syscall.Rusage).Maxrss << 10 }

@@ -1,5 +1,5 @@
-// Package process holds the state that all conversions of a process share, whatever number of bundles a runner gives it: the limit of concurrent
-// conversions, reused memory, progress, and shutdown.
+// Package process holds the state that all conversions in a process share, however many bundles a runner gives it: the limit on
+// concurrent conversions, reusable memory, progress, and shutdown.
 package process
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// ErrStopped is the cause of contexts that End canceled.
+// ErrStopped is the cause of contexts canceled by End.
 var ErrStopped = errors.New("the process ends its conversions")
 
 var (
@@ -28,7 +28,7 @@ var (
 	tuned   sync.Once
 )
 
-// Tune sets the runtime up for many conversions, unless the environment does.
+// Tune tunes the garbage collector for many conversions, unless GOGC is set.
 func Tune(getenv func(string) string) {
 	tuned.Do(func() {
 		if getenv("GOGC") == "" {
@@ -37,7 +37,8 @@ func Tune(getenv func(string) string) {
 	})
 }
 
-// Begin starts the work of a batch, which ends with the returned context. The caller calls end when the work is done.
+// Begin registers the work on a batch, which must stop when the returned context ends. The caller calls end when the work is
+// done.
 func Begin(parent context.Context) (ctx context.Context, end func(), err error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -54,13 +55,13 @@ func Begin(parent context.Context) (ctx context.Context, end func(), err error) 
 		mu.Lock()
 		defer mu.Unlock()
 		if delete(begun, id); len(begun) == 0 {
-			closeScratch() // workers of a cluster are killed without notice
+			closeScratch() // clusters kill workers without notice
 		}
 		running.Done()
 	}, nil
 }
 
-// End stops all work of the process, waits for it, removes temporary files, and prevents new work.
+// End stops all work in the process, waits until it has ended, removes temporary files and prevents new work.
 func End() {
 	mu.Lock()
 	ending = true
@@ -71,8 +72,8 @@ func End() {
 	running.Wait()
 }
 
-// Slot waits for a slot for a conversion; release returns it. There are as many slots as cores. A slot has a worker whose memory conversions with
-// the same options reuse.
+// Slot waits for a conversion slot, which release frees. There are as many slots as cores. Conversions with the same options
+// reuse the memory of a worker.
 func Slot(ctx context.Context, options string) (w *migrate.Worker, release func(), err error) {
 	mu.Lock()
 	if slots == nil {
@@ -92,7 +93,7 @@ func Slot(ctx context.Context, options string) (w *migrate.Worker, release func(
 		w = list[len(list)-1]
 		idle[options] = list[:len(list)-1]
 	} else {
-		clear(idle) // workers with other options
+		clear(idle) // drop workers with other options
 		w = new(migrate.Worker)
 	}
 	return w, func() {
@@ -106,8 +107,8 @@ func Slot(ctx context.Context, options string) (w *migrate.Worker, release func(
 	}, nil
 }
 
-// Scratch returns the folder for the temporary files of this process below a local folder of outputs. It is there until no work is
-// under way: ask for it after Begin.
+// Scratch returns this process's folder for temporary files below a local output folder. It exists until no work is in progress:
+// call Scratch after Begin.
 func Scratch(out string) (*migrate.Scratch, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -121,7 +122,7 @@ func Scratch(out string) (*migrate.Scratch, error) {
 	return s, err
 }
 
-// closeScratch removes the folders for temporary files. mu is held.
+// closeScratch removes the folders for temporary files. The caller holds mu.
 func closeScratch() {
 	for out, s := range scratch {
 		s.Close()
@@ -129,5 +130,5 @@ func closeScratch() {
 	}
 }
 
-// Progress counts files done, failed and skipped, and their bytes. These only grow. Busy is the number of running conversions.
+// Progress counters. Files, Failed, Bytes and Skipped only grow; Busy is the number of running conversions.
 var Files, Failed, Bytes, Skipped, Busy atomic.Int64

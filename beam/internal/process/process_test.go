@@ -13,7 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// However many bundles ask, there are only so many conversions at once, and each has a worker of its own for its options.
+// The number of concurrent conversions is limited, however many bundles there are, and each conversion has its own
+// worker.
 func TestSlots(t *testing.T) {
 	Tune(func(string) string { return "x" })
 	var most, now atomic.Int64
@@ -61,7 +62,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// The end ends what is under way, waits for it, and lets nothing begin.
+// End stops running work, waits for it, and prevents new work.
 func TestEnd(t *testing.T) {
 	out := t.TempDir()
 	ctx, end, err := Begin(context.Background())

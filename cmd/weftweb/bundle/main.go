@@ -1,9 +1,9 @@
 // Command bundle builds the module of command weftweb and makes the page around it:
 //
-//	weft.html      one file, which holds everything and connects to nothing
-//	weft-hosted/   the same in pieces, for web servers that send headers: index.html, report.png, weft.wasm and weft.wasm.br
+//	weft.html      one file, which contains everything and connects to nothing
+//	weft-hosted/   the same in separate files, for web servers that set headers: index.html, report.png, weft.wasm and weft.wasm.br
 //
-// It is what make web runs, in the folder of weft's module.
+// make web runs it in the folder of weft's module.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(out string, level int) error {
 	return p.writeHosted(filepath.Join(out, "weft-hosted"), module, level)
 }
 
-// buildModule builds command weftweb without what only debuggers need.
+// buildModule builds command weftweb without symbols and debug information.
 func buildModule() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "weftweb-")
 	if err != nil {
@@ -86,7 +86,7 @@ func buildModule() ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// goSupport returns wasm_exec.js of the Go that builds the module: the two belong together.
+// goSupport returns wasm_exec.js from the Go installation that builds the module, because the two must match.
 func goSupport() ([]byte, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -95,18 +95,18 @@ func goSupport() ([]byte, error) {
 	return os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
 }
 
-// pageParts are the files of folder page, the worker after Go's own script.
+// pageParts holds the files in folder page; worker starts with Go's own script.
 type pageParts struct {
 	html, style, script, worker string
 
-	picture  []byte // of a report, a PNG
+	picture  []byte // a report, as a PNG
 	examples string // buttons, and the files that they open
 }
 
-// reportPicture is what the first screen shows.
+// reportPicture is the picture on the first screen.
 const reportPicture = "docs/report.png"
 
-// examples are the traces that the page has in it.
+// examples lists the traces embedded in the page.
 var examples = []struct{ text, file string }{
 	{"a page in Chrome", "testdata/traces/chrome/chrome-devtools-tiny.json.gz"},
 	{"an HTTP archive", "testdata/clocks/node/page.har.gz"},
@@ -151,8 +151,8 @@ func newPage(support []byte) (*pageParts, error) {
 	return p, nil
 }
 
-// single returns weft.html. Its policy has no connect-src, so that nothing in it can connect to anything; a worker made of a blob
-// inherits that.
+// single returns weft.html. Its policy has no connect-src, so that nothing in it can connect to anything; a worker created from a
+// blob inherits the policy.
 func (p *pageParts) single(module []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
@@ -168,7 +168,7 @@ func (p *pageParts) single(module []byte) ([]byte, error) {
 	return p.fill(base64.StdEncoding.EncodeToString(packed.Bytes()), false), nil
 }
 
-// writeHosted writes the folder in which the page fetches its module from beside itself.
+// writeHosted writes the folder with the hosted page, which fetches its module from the same folder.
 func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 	var packed bytes.Buffer
 	z := brotli.NewWriterLevel(&packed, level)
@@ -191,11 +191,11 @@ func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 	return nil
 }
 
-// pictureName is the picture in the folder of a hosted page.
+// pictureName is the name of the picture in the hosted page's folder.
 const pictureName = "report.png"
 
-// fill returns the page with a module in base64, or, to be hosted, without one: then it fetches that. The frame with the report inherits the policy, so that it names the
-// script and the style of reports as well.
+// fill returns the page with a module in base64 or, if hosted, without one, so that the page fetches it. The frame with the
+// report inherits the policy, which must therefore also allow the script and the style of reports.
 func (p *pageParts) fill(module string, hosted bool) []byte {
 	connect, pictures, promise := "", "data:", "the page is not allowed to connect to anything"
 	picture := "data:image/png;base64," + base64.StdEncoding.EncodeToString(p.picture)
@@ -210,7 +210,7 @@ func (p *pageParts) fill(module string, hosted bool) []byte {
 		"{{worker}}", p.worker, "{{module}}", module, "{{picture}}", picture, "{{examples}}", p.examples).Replace(p.html))
 }
 
-// hash returns what a policy calls an inline script or style.
+// hash returns the name of an inline script or style in a policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// find returns the one place in a page that an expression matches, as its first group.
+// find returns the first group of the only match of an expression in a page.
 func find(t *testing.T, page, expression string) string {
 	t.Helper()
 	found := regexp.MustCompile(expression).FindAllStringSubmatch(page, -1)
@@ -17,7 +17,8 @@ func find(t *testing.T, page, expression string) string {
 	return found[0][1]
 }
 
-// TestPolicy: the page can run its own script and style, and nothing of it can connect to anything. The hosted page may fetch its module.
+// TestPolicy: the policy allows the page's own script and style, but no connections, except that the hosted page may fetch its
+// module.
 func TestPolicy(t *testing.T) {
 	p, err := newPage([]byte("// Go's support\n"))
 	if err != nil {
@@ -72,7 +73,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestScriptsCannotEndThePage: what would end a script inside the page is refused, not written.
+// TestScriptsCannotEndThePage: text that would end a script inside the page is rejected.
 func TestScriptsCannotEndThePage(t *testing.T) {
 	for _, support := range []string{`"</SCRIPT>"`, "<!-- a comment"} {
 		if _, err := newPage([]byte(support)); err == nil {

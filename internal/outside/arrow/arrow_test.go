@@ -25,7 +25,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// buildWeft builds the program.
+// buildWeft builds weft and returns its path.
 func buildWeft(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "weft")
@@ -35,7 +35,7 @@ func buildWeft(t *testing.T) string {
 	return program
 }
 
-// run runs a command and returns what it prints.
+// run runs a command and returns its output.
 func run(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -120,7 +120,7 @@ func readTable(t *testing.T, weft, path string, options ...string) arrow.Table {
 	return table
 }
 
-// each calls fn for the values of a column.
+// each calls fn for each value in a column.
 func each(t *testing.T, table arrow.Table, name string, fn func(i int, column arrow.Array, at int)) {
 	t.Helper()
 	indexes := table.Schema().FieldIndices(name)
@@ -190,7 +190,7 @@ func list(c *array.List, at int) string {
 }
 
 func quoted(text string) string {
-	b, _ := json.Marshal(text) // has no errors
+	b, _ := json.Marshal(text) // never fails for strings
 	return string(b)
 }
 
@@ -204,7 +204,7 @@ func double(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// absent are the columns for which JSON lines omit 0.
+// absent lists the columns for which JSON lines omit 0.
 var absent = []string{"parent_id", "depth", "lane", "made_up", "input", "input_event"}
 
 // compareLines compares a table with JSON lines.
@@ -231,9 +231,9 @@ func compareLines(t *testing.T, table arrow.Table, lines []byte) {
 			}
 			got := text(column, at)
 			switch name {
-			case "track", "stack": // texts here
+			case "track", "stack": // compareText compares these
 				return
-			case "args", "contexts": // the same text
+			case "args", "contexts": // JSON text in both
 				if !column.IsNull(at) {
 					got = column.(*array.String).Value(at)
 				}
@@ -279,7 +279,7 @@ func normal(t *testing.T, value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// compareText compares tracks and stacks with the lines of weft dump.
+// compareText compares tracks and stacks with the output of weft dump.
 func compareText(t *testing.T, table arrow.Table, lines []byte) {
 	t.Helper()
 	type dumped struct{ track, stack string }
@@ -313,7 +313,7 @@ func compareText(t *testing.T, table arrow.Table, lines []byte) {
 	check("stack", func(d *dumped) string { return d.stack })
 }
 
-// compareEvents compares times and the structure of a trace with the Go API.
+// compareEvents compares the times and the structure of a trace with the Go API.
 func compareEvents(t *testing.T, table arrow.Table, path string) {
 	t.Helper()
 	f, err := os.Open(path)

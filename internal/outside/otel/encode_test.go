@@ -24,7 +24,7 @@ func attributeOf(key string, v *common.AnyValue) *common.KeyValue {
 	return &common.KeyValue{Key: key, Value: v}
 }
 
-// traces are spans with a value in every field that the schema has.
+// traces returns spans with a value in every field of the schema.
 func traces() *tracepb.TracesData {
 	traceID := []byte("0123456789abcdef")
 	integer := &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: math.MinInt64}}
@@ -87,7 +87,7 @@ func events(t *testing.T, input []byte) string {
 	return out.String()
 }
 
-// Every field encoded by the official types is read, from protobuf and from their JSON, in which ids are base64 and
+// weft reads every field that the official types encode, from protobuf and from their JSON, in which ids are base64 and
 // enums are names.
 func TestOfficialTypes(t *testing.T) {
 	data := traces()

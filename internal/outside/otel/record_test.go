@@ -29,7 +29,7 @@ import (
 
 var record = flag.Bool("record", false, "record a browser and its server anew, into testdata")
 
-// page loads data from the server, with its own span as the parent of the server's.
+// page requests data from the server, with its own span as the parent of the server's.
 const page = `<!doctype html><title>weft</title><script>
 const hex = n => [...crypto.getRandomValues(new Uint8Array(n))].map(b => b.toString(16).padStart(2, "0")).join("");
 (async () => {
@@ -42,7 +42,7 @@ const hex = n => [...crypto.getRandomValues(new Uint8Array(n))].map(b => b.toStr
 })();
 </script><body>`
 
-// backend receives the exporter's data: OTLP requests in protobuf, which concatenated form one TracesData.
+// backend receives the exporter's data: OTLP requests in protobuf, which form one TracesData when concatenated.
 type backend struct {
 	mu   sync.Mutex
 	sent []byte
@@ -56,7 +56,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// serve is the recorded server: each response has its span in server-timing.
+// serve returns the recorded server, which sends the span of each response in its Server-Timing header.
 func serve(tracer trace.Tracer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, page) })
@@ -75,7 +75,7 @@ func serve(tracer trace.Tracer) http.Handler {
 	})
 }
 
-// TestRecord records a page in Chromium and its server with OpenTelemetry's SDK. The recordings are the data of
+// TestRecord records a page in Chromium and its server with OpenTelemetry's SDK. The recordings are the inputs of
 // TestMergeBrowserAndServer in cmd/weft.
 func TestRecord(t *testing.T) {
 	if !*record {

@@ -1,4 +1,4 @@
-// Package perfetto contains messages of Perfetto's schema as another program may generate them, with the names that
-// weft's package gen uses. A program with both copies panics at start, so the tests of this module show that no package
-// of weft links its own.
+// Package perfetto contains messages of Perfetto's schema as another program might generate them, with the same names
+// as weft's package gen. A program with both copies panics at startup, so the tests in this module show that no weft
+// package links its own copy.
 package perfetto

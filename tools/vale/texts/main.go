@@ -1,5 +1,5 @@
-// Command texts writes the texts in Go programs that people read, for a linter of prose: for each FILE.go the file DIR/FILE.go.txt, which has every
-// string constant of two words or more at the line that it has in FILE.go.
+// Command texts extracts the texts that people read from Go programs, for a prose linter: for each FILE.go, it writes
+// DIR/FILE.go.txt, which contains every string constant of at least two words, on the same line as in FILE.go.
 //
 //	texts DIR FILE.go…
 package main
@@ -44,7 +44,7 @@ func write(dir, name string) error {
 	return os.WriteFile(to, []byte(text), 0o644)
 }
 
-// texts returns the string constants of a Go file, each at its line.
+// texts returns the string constants in a Go file, each on its line.
 func texts(name string, source []byte) (string, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
