@@ -305,7 +305,7 @@ func documentURL(t *timeline.Timeline, args timeline.Args) (url []byte) {
 	return url
 }
 
-// chromeGraphics finds the animation frame that a Chrome compositor event works on, identified by its start-frame number and
+// chromeGraphics finds the animation frame that a Chrome compositor event works on, identified by its BeginFrame number and
 // layer tree. A number in data.frameId identifies an animation frame, not a document frame (attribution.md, The types).
 type chromeGraphics struct{}
 
