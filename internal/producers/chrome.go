@@ -38,16 +38,20 @@ var ChromeLayout = []LayoutEvent{
 	{"RecalculateStyles", PhaseFrameConstruction, ""},
 }
 
-// runTask is the name of an event loop task.
-const runTask = "RunTask"
+const (
+	runTask     = "RunTask" // an event loop task
+	longRunTask = "ThreadControllerImpl::RunTask"
+
+	maxTaskName = len(longRunTask) // length of the longest name below; a switch would copy longer ones
+)
 
 // IsTask reports whether a slice of a thread is a task of its message loop. Tasks nest only if a task runs a nested loop.
 func IsTask(name []byte) bool {
-	if len(name) > len("ThreadControllerImpl::RunTask") {
-		return false // a switch would copy a long name
+	if len(name) > maxTaskName {
+		return false
 	}
 	switch string(name) {
-	case runTask, "ThreadControllerImpl::RunTask", "ThreadPool_RunTask", // a task
+	case runTask, longRunTask, "ThreadPool_RunTask", // a task
 		"ThreadController active", "WorkerThread active", // a period with tasks
 		"EpollEvent": // not a task, but keeps the loop busy too
 		return true
@@ -58,11 +62,11 @@ func IsTask(name []byte) bool {
 // IsLoopTask reports whether a slice of a thread is a single task of its event loop. Thread pool tasks, for which no event loop
 // waits, and periods with several tasks are not.
 func IsLoopTask(name []byte) bool {
-	if len(name) > len("ThreadControllerImpl::RunTask") {
-		return false // a switch would copy a long name
+	if len(name) > maxTaskName {
+		return false
 	}
 	switch string(name) {
-	case runTask, "ThreadControllerImpl::RunTask":
+	case runTask, longRunTask:
 		return true
 	}
 	return false

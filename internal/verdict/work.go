@@ -213,7 +213,7 @@ func taskName(t *report.Task) Text {
 
 // isWrapper reports whether a slice merely wraps the work of a task.
 func isWrapper(name string) bool {
-	return strings.HasPrefix(name, "ThreadControllerImpl") || strings.HasPrefix(name, "RunTask") || strings.HasPrefix(name, "v8.") || name == "FunctionCall" || strings.HasPrefix(name, "SimpleWatcher") ||
+	return producers.IsTask([]byte(name)) || strings.HasPrefix(name, "v8.") || name == "FunctionCall" || strings.HasPrefix(name, "SimpleWatcher") ||
 		strings.HasPrefix(name, "Receive mojo") || name == "(program)" || name == "(root)"
 }
 

@@ -50,14 +50,6 @@ type Options struct {
 	block int // size of a block; 0: blockSize
 }
 
-// droppedKeys returns a cache of dropped keys, or nil if all are kept.
-func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
-	if f.KeepsAll() {
-		return nil
-	}
-	return new(jsonscan.KeyCache)
-}
-
 // Read reads the unpacked Chrome JSON trace r into b. Errors from r, b and ctx, and for inputs that are not Chrome JSON
 // traces, state their position.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
@@ -118,7 +110,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			ArgReader: newArgReader(jsonscan.NewIn(readers.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: droppedKeys(&opts.Args),
+			ArgReader: newArgReader(jsonscan.NewIn(readers.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: new(jsonscan.KeyCache),
 			tracing: opts.Profiles != nil,
 		},
 

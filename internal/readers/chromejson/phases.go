@@ -438,11 +438,8 @@ func (rd *reader) unpackSnapshot() {
 		return
 	}
 	rd.encodeAgain(func(jsonscan.Kind, []byte) {
-		for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
-			if !rd.args.Keeps(key) {
-				rd.S.Skip()
-				continue
-			}
+		rd.dropped.Start()
+		for key, ok := rd.keptKey(); ok; key, ok = rd.keptKey() {
 			isSnapshot := string(key) == "snapshot"
 			rd.Enc.Key(key)
 			kind, text := rd.S.Value()

@@ -38,8 +38,9 @@ func (rd *reader) screenshot() {
 		}
 	}
 	rd.encodeAgain(func(jsonscan.Kind, []byte) {
-		for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
-			if string(key) == "snapshot" || !rd.args.Keeps(key) {
+		rd.dropped.Start()
+		for key, ok := rd.keptKey(); ok; key, ok = rd.keptKey() {
+			if string(key) == "snapshot" {
 				rd.S.Skip()
 				continue
 			}

@@ -100,10 +100,10 @@ func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent
 
 // key adds the key of a top-level argument. It returns false if the argument filter drops the argument.
 func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
-	r.text = append(r.text[:0], name...)
-	if !r.args.Keeps(r.text) {
+	if !r.wants(name) {
 		return false
 	}
+	r.text = append(r.text[:0], name...)
 	args.Key(r.text)
 	return true
 }
