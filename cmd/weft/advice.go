@@ -9,8 +9,8 @@ import (
 )
 
 // tracerAdvice returns advice about a failed tracer, based on its messages and on the current user; "" if it has none.
-func tracerAdvice(tracer tracer.Tracer, said []string) string {
-	text := strings.Join(said, "\n")
+func tracerAdvice(tracer tracer.Tracer, messages []string) string {
+	text := strings.Join(messages, "\n")
 	for _, a := range tracerMessages {
 		if a.matches.MatchString(text) && (a.tracer == "" || a.tracer == tracer) && (!a.forUsers || os.Geteuid() != 0) {
 			return a.advice

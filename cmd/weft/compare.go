@@ -288,7 +288,7 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 	if err != nil {
 		return nil, nil, err
 	}
-	stacks = &compare.Sums{Length: selection.SpanOf(in.timeline).Length(), Lost: verdict.Lost(in.said.Problems, in.said.Usual)}
+	stacks = &compare.Sums{Length: selection.SpanOf(in.timeline).Length(), Lost: verdict.Lost(in.report.Problems, in.report.Usual)}
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
 		return stacks, stacks, errors.Join(err, in.Close())
 	}
@@ -305,6 +305,6 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", inputName(name), err)
 	}
-	sums.Lost = verdict.Lost(in.said.Problems, in.said.Usual)
+	sums.Lost = verdict.Lost(in.report.Problems, in.report.Usual)
 	return sums, stacks, nil
 }

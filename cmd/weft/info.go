@@ -90,8 +90,8 @@ func checkInfoFlags(c *cli.Context) error {
 
 // info prints the contents of one input; several: another input was printed above it.
 func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options, filter *selection.Filter, several bool) error {
-	said := new(convert.Report)
-	opts.Report = said
+	conversion := new(convert.Report)
+	opts.Report = conversion
 	progress := startProgress(env, inputName(name), src.size, true)
 	tr, tl, err := openTimeline(c.Context, name, progress.reader(src), opts)
 	progress.Stop()
@@ -107,18 +107,18 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 		if overview == nil { // otherwise collectOverview has attributed the trace
 			err = attributed(c, in, func(*engine.Result) error { return nil })
 		}
-		said.Problems = tr.Problems()
+		conversion.Problems = tr.Problems()
 	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
 	switch {
 	case c.Bool("json"):
-		return writeJSON(env.stdout, &infoReport{inputName(name), said, newDurations(said.Durations), overview})
+		return writeJSON(env.stdout, &infoReport{inputName(name), conversion, newDurations(conversion.Durations), overview})
 	case c.Bool("details"):
-		return writeInfo(env, inputName(name), said)
+		return writeInfo(env, inputName(name), conversion)
 	case c.Bool("problems"):
-		return writeProblems(env, inputName(name), said)
+		return writeProblems(env, inputName(name), conversion)
 	}
 	s := newScreen(env)
 	if c.IsSet("limit") {
@@ -127,7 +127,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	if several {
 		s.line("")
 	}
-	s.overview(name, said, overview, in.selected != nil)
+	s.overview(name, conversion, overview, in.selected != nil)
 	_, err = env.stdout.Write(s.Bytes())
 	return err
 }

@@ -337,7 +337,7 @@ type reportInput struct {
 	trace    *trace.Trace
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
-	said     *convert.Report      // the report from reading it
+	report   *convert.Report      // the report from reading it
 	fold     *table.Fold          // for a report on many inputs; nil: a single input
 }
 
@@ -374,7 +374,7 @@ func readTrace(ctx context.Context, name string, src io.Reader, opts convert.Opt
 	if opts.Report == nil {
 		opts.Report = new(convert.Report)
 	}
-	in = &reportInput{name: name, said: opts.Report}
+	in = &reportInput{name: name, report: opts.Report}
 	if in.trace, in.timeline, err = openTimeline(ctx, name, src, opts); err != nil {
 		return nil, err
 	}
@@ -399,7 +399,7 @@ func (in *reportInput) Close() error { return in.trace.Close() }
 // format.
 func (in *reportInput) printProblems(env *environment, names []string) {
 	for _, p := range in.trace.Problems() {
-		if slices.Contains(names, p.Name) && !slices.Contains(in.said.Usual, p.Name) {
+		if slices.Contains(names, p.Name) && !slices.Contains(in.report.Usual, p.Name) {
 			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(in.name)), printable(problemLine(&p)))
 		}
 	}

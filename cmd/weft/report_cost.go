@@ -215,8 +215,8 @@ func (q *costQuery) cannotGroup(result *costtables.Tables, typ string) error {
 }
 
 // otherTypeName returns the type for a synonym: a Firefox tab is a Chrome page.
-func otherTypeName(result *costtables.Tables, asked string) string {
-	switch strings.ToLower(asked) {
+func otherTypeName(result *costtables.Tables, requested string) string {
+	switch strings.ToLower(requested) {
 	case "input":
 		return "InputEvent"
 	case "tab":
@@ -228,9 +228,9 @@ func otherTypeName(result *costtables.Tables, asked string) string {
 }
 
 // typeIndex returns the index of a type, ignoring case unless a name matches exactly; -1 if there is none.
-func typeIndex(types []string, asked string) int {
-	if i := slices.Index(types, asked); i >= 0 {
+func typeIndex(types []string, requested string) int {
+	if i := slices.Index(types, requested); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, asked) })
+	return slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, requested) })
 }

@@ -251,7 +251,7 @@ func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err er
 		printNote(run.env, name, note)
 	}
 	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool {
-		return slices.Contains(run.kind.problems, p.Name) && !slices.Contains(in.said.Usual, p.Name)
+		return slices.Contains(run.kind.problems, p.Name) && !slices.Contains(in.report.Usual, p.Name)
 	}) {
 		run.partial++
 	}

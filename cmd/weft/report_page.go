@@ -94,9 +94,9 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 		return writeJSON(env.stdout, struct {
 			Verdict *verdict.Verdict `json:"verdict"`
 			*report.All
-		}{verdict.Of(all, in.said.Problems, in.said.Usual), all})
+		}{verdict.Of(all, in.report.Problems, in.report.Usual), all})
 	}
-	src := pageSource(in.name, in.said)
+	src := pageSource(in.name, in.report)
 	if in.selected != nil {
 		src.Selected = "what " + selectionText(c) + " selects"
 	}
@@ -177,7 +177,7 @@ func newPageInput(ctx context.Context, name string, src io.Reader, opts convert.
 	if err != nil {
 		return nil, err
 	}
-	in := &reportInput{name: name, trace: new(trace.Trace), timeline: t.Timeline, said: t.Report}
+	in := &reportInput{name: name, trace: new(trace.Trace), timeline: t.Timeline, report: t.Report}
 	timeline.Hold(ctx, in.trace, t.Timeline)
 	return &pageInput{in, t}, nil
 }
@@ -219,11 +219,11 @@ func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, 
 }
 
 // pageSource names the file of a page, never its folder.
-func pageSource(name string, said *convert.Report) *reportpage.Source {
+func pageSource(name string, report *convert.Report) *reportpage.Source {
 	if name == "-" {
-		return reportpage.NewSource("", said)
+		return reportpage.NewSource("", report)
 	}
-	return reportpage.NewSource(filepath.Base(name), said)
+	return reportpage.NewSource(filepath.Base(name), report)
 }
 
 // selectionText returns the selection flags as written on the command line.

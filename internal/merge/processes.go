@@ -47,9 +47,9 @@ func (s *solver) sameSpaces() {
 // sameInputs finds inputs that have the same events once aligned (R2): their equal pids are the same process, except for
 // processes with other events.
 func (s *solver) sameInputs() {
-	s.said = slices.Clone(s.plan.spaces)
+	s.userSame = slices.Clone(s.plan.spaces)
 	for _, p := range s.pairs {
-		if s.hostsDiffer(p.a, p.b) || s.said.find(p.a) == s.said.find(p.b) {
+		if s.hostsDiffer(p.a, p.b) || s.userSame.find(p.a) == s.userSame.find(p.b) {
 			continue
 		}
 		offset := s.plan.Inputs[p.b].Offset - s.plan.Inputs[p.a].Offset
@@ -116,13 +116,13 @@ const (
 // askWhetherTwice adds notes that ask whether inputs with nearly all events in common are one recording. Two recorders of one
 // run can have as many in common.
 func (s *solver) askWhetherTwice() {
-	asked := 0
+	questions := 0
 	for _, p := range s.pairs {
 		found, ok := s.common[p]
 		if !ok || found.Same*100 <= found.Of*twice {
 			continue
 		}
-		if asked++; asked > maxAsked {
+		if questions++; questions > maxAsked {
 			return
 		}
 		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("%s and %s have %d of %d rare events in common: is this one recording in two forms? "+
@@ -282,20 +282,20 @@ func (p *Plan) IDSpace(i int) int { return p.ids.find(i) }
 
 // sharedBy explains why at least two of some inputs share a process; "" if none do.
 func (s *solver) sharedBy(inputs []int, id timeline.ProcessKey) string {
-	said, members, sets := map[int]bool{}, map[member]bool{}, map[int]bool{}
+	spaces, members, sets := map[int]bool{}, map[member]bool{}, map[int]bool{}
 	by := ""
 	for _, i := range inputs {
-		m, space := s.plan.member(i, id), s.said.find(i)
+		m, space := s.plan.member(i, id), s.userSame.find(i)
 		set, ok := s.plan.set(m)
 		switch {
-		case said[space]:
+		case spaces[space]:
 			by = cmp.Or(by, Given.String())
 		case members[m]:
 			return SameEvents.String()
 		case ok && sets[set]:
 			return s.plan.by[s.plan.numbers[m]].String()
 		}
-		said[space], members[m] = true, true
+		spaces[space], members[m] = true, true
 		sets[set] = sets[set] || ok
 	}
 	return by

@@ -100,7 +100,7 @@ type solver struct {
 	plan     *Plan
 	all      []Relation
 	hosts    groups              // inputs from one host
-	said     groups              // inputs whose equal pids are one process, as the user states
+	userSame groups              // inputs whose equal pids are one process, as the user states
 	namedBy  []int               // by the first input from a host: the input that names it; -1: none does
 	same     map[pair]bool       // rule R2 holds
 	common   map[pair]sameEvents // the common events by which it does

@@ -59,11 +59,11 @@ type part struct {
 	own    []timeline.TrackID // its processes, some of which earlier inputs created
 	links  func(ev *timeline.Event) []string
 
-	places   []timeline.TrackID                    // by track: the track for its slices; 0: not decided yet
-	beside   map[timeline.TrackID]timeline.TrackID // by thread: the separate thread with its samples
-	machines map[uint32]uint32                     // the output's numbers of its further machines
-	event    timeline.Event                        // scratch
-	args     timeline.Args                         // scratch
+	places     []timeline.TrackID                    // by track: the track for its slices; 0: not decided yet
+	companions map[timeline.TrackID]timeline.TrackID // by thread: the separate thread with its samples
+	machines   map[uint32]uint32                     // the output's numbers of its further machines
+	event      timeline.Event                        // scratch
+	args       timeline.Args                         // scratch
 }
 
 // NewStage returns a Stage for the inputs of a job that are not left out. dropArgs are the names of arguments to drop from
@@ -95,7 +95,7 @@ func (s *Stage) Next(input int, offset Nanos, seen []bool) *timeline.Builder {
 	name := s.job.Sources[input].Name
 	p := &part{
 		Stage: s, input: input, name: name, offset: offset, first: timeline.TrackID(s.view.TrackCount()), links: s.job.Watch(s.view, seen),
-		beside: map[timeline.TrackID]timeline.TrackID{}, machines: map[uint32]uint32{},
+		companions: map[timeline.TrackID]timeline.TrackID{}, machines: map[uint32]uint32{},
 	}
 	opts := timeline.PartOptions{Intake: p, Moved: offset, IDSpaces: name + "/"}
 	if n := len(s.parts); n > 0 {
@@ -264,11 +264,11 @@ func (p *part) SampleThread(track timeline.TrackID) timeline.TrackID {
 	if owner := p.sampled[track]; owner == nil || owner == p || p.view.TrackKind(track) != timeline.ThreadTrack {
 		return track
 	}
-	id, ok := p.beside[track]
+	id, ok := p.companions[track]
 	if !ok {
 		t := p.view.Track(track)
 		id = p.b.Thread(t.Parent, timeline.SamplesKey(t.InputID, p.name))
-		p.beside[track], p.sampled[id] = id, p
+		p.companions[track], p.sampled[id] = id, p
 	}
 	return id
 }

@@ -195,13 +195,13 @@ func rename(temp, place string) error {
 	if err == nil || !isCrossDevice(err) {
 		return err
 	}
-	beside := filepath.Join(filepath.Dir(place), "."+path.Base(filepath.ToSlash(temp)))
-	if err := copyFile(temp, beside); err != nil {
-		os.Remove(beside)
+	hidden := filepath.Join(filepath.Dir(place), "."+path.Base(filepath.ToSlash(temp)))
+	if err := copyFile(temp, hidden); err != nil {
+		os.Remove(hidden)
 		return err
 	}
-	if err := os.Rename(beside, place); err != nil {
-		os.Remove(beside)
+	if err := os.Rename(hidden, place); err != nil {
+		os.Remove(hidden)
 		return err
 	}
 	return os.Remove(temp)

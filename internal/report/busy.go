@@ -39,13 +39,13 @@ type busyLane[T any] struct {
 
 // busySlice is an open slice.
 type busySlice[T any] struct {
-	timed  bool // its own time counts; otherwise its time counts for the slice around it
-	sleeps bool
-	told   bool  // the CPU time of this slice or of one around it is known
-	depth  int32 // number of timed slices around it
-	from   timeline.Nanos
-	cpu    timeline.CPUTime // at its start; unset if the CPU time of a slice around it is known
-	note   T
+	timed    bool // its own time counts; otherwise its time counts for the slice around it
+	sleeps   bool
+	cpuKnown bool  // the CPU time of this slice or of one around it is known
+	depth    int32 // number of timed slices around it
+	from     timeline.Nanos
+	cpu      timeline.CPUTime // at its start; unset if the CPU time of a slice around it is known
+	note     T
 }
 
 // sleepingCalls lists the system calls in which a thread mostly waits.
@@ -161,11 +161,11 @@ func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busy
 			s.depth++
 		}
 	}
-	if n > 1 && open.At(n-2).told {
-		s.told = true
+	if n > 1 && open.At(n-2).cpuKnown {
+		s.cpuKnown = true
 	} else if _, tells := it.ThreadTime.Nanos(); tells && s.timed {
 		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // unknown for a part
-			s.told, s.cpu = true, it.ThreadTime
+			s.cpuKnown, s.cpu = true, it.ThreadTime
 		}
 	}
 	return s

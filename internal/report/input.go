@@ -597,9 +597,9 @@ func kindOf(kinds map[InputKind]bool) InputKind {
 
 // counts reports whether an input was requested.
 func (c *inputCollector) counts(row *inputRow) bool {
-	asked := func(k InputKind) bool { return row.kinds[k] }
+	requested := func(k InputKind) bool { return row.kinds[k] }
 	switch {
-	case c.opts.Kinds == nil && !row.Kind.Usual(), c.opts.Kinds != nil && !slices.ContainsFunc(c.opts.Kinds, asked):
+	case c.opts.Kinds == nil && !row.Kind.Usual(), c.opts.Kinds != nil && !slices.ContainsFunc(c.opts.Kinds, requested):
 		c.out.Omitted[row.Kind]++
 		return false
 	case c.opts.Include != nil && !c.opts.Include(row.Start, row.Latency), c.opts.Thread != nil && !c.opts.Thread(row.main):

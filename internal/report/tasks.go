@@ -144,8 +144,8 @@ type taskPlace struct {
 
 // taskBuilder is a long task that has not ended.
 type taskBuilder struct {
-	tally workTally
-	asked bool // it is selected; see TaskOptions.Include
+	tally    workTally
+	selected bool // it is selected; see TaskOptions.Include
 }
 
 // heaviest is the path of the longest slices inside a slice.
@@ -212,7 +212,7 @@ func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) bool {
 		s.isTask = true
 	}
 	if s.task != nil {
-		s.task.asked = s.task.asked || c.opts.Include == nil || c.opts.Include(it)
+		s.task.selected = s.task.selected || c.opts.Include == nil || c.opts.Include(it)
 	}
 	return s.task != nil
 }
@@ -246,7 +246,7 @@ func (c *taskCollector) end(it *timeline.Item, around, s *openWork) {
 	s.task.tally.addSet(s.set, self)
 	step := PathStep{Name: s.key.name, Location: s.key.location, Duration: s.dur, Self: self, Parts: s.below.parts, Longest: s.below.longest}
 	if s.isTask {
-		if s.task.asked {
+		if s.task.selected {
 			c.finish(it, s, step)
 		}
 		return

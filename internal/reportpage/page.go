@@ -36,10 +36,10 @@ type Source struct {
 }
 
 // NewSource describes a file by its base name and the report of its conversion.
-func NewSource(name string, said *convert.Report) *Source {
+func NewSource(name string, report *convert.Report) *Source {
 	return &Source{
-		Name: name, Format: string(said.Format), Containers: said.Containers, Bytes: said.BytesIn, Unpacked: said.BytesUnpacked,
-		Problems: said.Problems, Usual: said.Usual,
+		Name: name, Format: string(report.Format), Containers: report.Containers, Bytes: report.BytesIn, Unpacked: report.BytesUnpacked,
+		Problems: report.Problems, Usual: report.Usual,
 	}
 }
 

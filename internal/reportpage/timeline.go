@@ -380,7 +380,7 @@ func isFailed(name string) bool { return strings.HasPrefix(name, timeline.Failed
 func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nanos, kinds []int, count int) chartRow {
 	start := p.all.Utilisation.Start
 	out := chartRow{Depths: row.Depths, Starts: []timeline.Nanos{}, Ends: []timeline.Nanos{}, Names: []timeline.Nanos{}, Places: []int{}, CPU: []int{}, Short: []int{}}
-	before, told := timeline.Nanos(0), 0
+	before, lastWithCPU := timeline.Nanos(0), 0
 	for i := range row.Slices {
 		s := &row.Slices[i]
 		from := (s.Start - start) / unit
@@ -393,8 +393,8 @@ func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nan
 		}
 		out.Places = append(out.Places, s.Depth*count+kind)
 		if s.CPU >= 0 && s.Depth == 0 {
-			out.CPU = append(out.CPU, i-told, scaled(s.CPU, s.Duration, 100))
-			told = i
+			out.CPU = append(out.CPU, i-lastWithCPU, scaled(s.CPU, s.Duration, 100))
+			lastWithCPU = i
 		}
 		before = from
 	}

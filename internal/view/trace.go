@@ -17,14 +17,14 @@ const MaxHandover = 2040 << 20
 
 // A Trace is one of the traces that a Server shows. First it is being converted; then it is Ready or has Failed.
 type Trace struct {
-	server *Server
-	index  int
-	name   string
-	done   chan struct{} // closed when it is ready or has failed
-	handed chan struct{} // closed when the UI has the trace
-	hand   sync.Once
-	told   chan struct{} // closed when a page was told that it failed
-	tell   sync.Once
+	server   *Server
+	index    int
+	name     string
+	done     chan struct{} // closed when it is ready or has failed
+	handed   chan struct{} // closed when the UI has the trace
+	hand     sync.Once
+	notified chan struct{} // closed when a page was told that it failed
+	tell     sync.Once
 
 	// The following are guarded by server.mu.
 	state      string // one of the states below
@@ -89,7 +89,7 @@ func (s *Server) Add(name string) *Trace {
 	defer s.mu.Unlock()
 	t := &Trace{
 		server: s, index: len(s.traces), name: name, state: waiting, size: -1,
-		done: make(chan struct{}), handed: make(chan struct{}), told: make(chan struct{}),
+		done: make(chan struct{}), handed: make(chan struct{}), notified: make(chan struct{}),
 	}
 	s.traces = append(s.traces, t)
 	s.change()
@@ -124,7 +124,7 @@ func (t *Trace) Failed(message string) {
 func (t *Trace) HandedOver() <-chan struct{} { return t.handed }
 
 // FailureShown returns a channel that is closed when a page was told that the trace failed.
-func (t *Trace) FailureShown() <-chan struct{} { return t.told }
+func (t *Trace) FailureShown() <-chan struct{} { return t.notified }
 
 func (t *Trace) update(fn func()) {
 	t.server.mu.Lock()
@@ -145,7 +145,7 @@ func (s *Server) told() {
 	defer s.mu.Unlock()
 	for _, t := range s.traces {
 		if t.state == failed {
-			t.tell.Do(func() { close(t.told) })
+			t.tell.Do(func() { close(t.notified) })
 		}
 	}
 }

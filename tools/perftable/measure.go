@@ -129,11 +129,11 @@ func (b *bench) run(c command) (u usage, err error) {
 // newFolder creates an empty folder. It moves an existing one away instead of emptying it: some file systems are slow
 // for seconds after many files were deleted.
 func (b *bench) newFolder(path string) error {
-	aside, err := os.MkdirTemp(b.dir, "old-")
+	oldDir, err := os.MkdirTemp(b.dir, "old-")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(path, filepath.Join(aside, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(path, filepath.Join(oldDir, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Mkdir(path, 0o777)
