@@ -18,10 +18,10 @@ type Failure struct{ migrate.Record }
 // Summary sums up a manifest.
 type Summary struct{ migrate.Summary }
 
-// A work is one input: what is known about it, and what to do with it.
+// A work is a task for one input: the known facts about the input, and how to process it.
 type work struct{ migrate.Task }
 
-// A batch is a group of works that are processed concurrently.
+// A batch is a group of tasks that are processed concurrently.
 type batch struct{ Works []work }
 
 // A line is a record from an earlier job.

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// The bytes of an export depend neither on the number of workers nor on the memory, even if records, contexts and costs are
-// sorted on disk. Small budgets make Parquet row groups smaller, so the budgets compared here are on the same side of that
-// limit.
+// The bytes of an export depend neither on the number of workers nor on the memory budget, even if records, contexts and costs
+// are sorted on disk. But a budget below a certain size makes Parquet row groups smaller, so both budgets for Parquet are
+// on the same side of that size.
 func TestExportSameBytes(t *testing.T) {
 	path := recording.Large(t, "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-tiny.json")
 	data := recording.Read(t, path)

@@ -16,7 +16,7 @@ func at(ts timeline.Nanos) func(b *timeline.Builder) {
 	return func(b *timeline.Builder) { slice(b, 1, "work", ts, second) }
 }
 
-// calls adds a client's request and its answer; serves adds the work in between of a server whose clock is ahead.
+// calls adds a client's request and the response to it; serves adds the server's work between them, on a clock that is ahead.
 func calls(b *timeline.Builder) {
 	link(b, "w3c:1", timeline.LinkSend, 10*second, 0)
 	link(b, "w3c:1", timeline.LinkReceive, 10*second+1000, 0)
@@ -32,7 +32,7 @@ func named(in merge.Input, host string) merge.Input {
 	return in
 }
 
-// refusal returns the error of inputs that have no plan.
+// refusal returns the error with which Solve rejects the inputs.
 func refusal[E error](t *testing.T, opts merge.Options, in ...merge.Input) (err E) {
 	t.Helper()
 	opts.Reference = -1
@@ -42,7 +42,7 @@ func refusal[E error](t *testing.T, opts merge.Options, in ...merge.Input) (err 
 	return err
 }
 
-// A given offset takes precedence over a more exact path through other inputs, and inputs related to nothing else follow it.
+// A given offset takes precedence over a more exact path through other inputs, and does not move those inputs.
 func TestGivenCountsFirst(t *testing.T) {
 	in := []merge.Input{input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second), at(second)), input(t, "c", anchored(1000*second), at(second))}
 	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: second, Within: 10_000_000}}}, in...)
@@ -54,7 +54,7 @@ func TestGivenCountsFirst(t *testing.T) {
 	}
 }
 
-// If other evidence contradicts a given offset, the report contains the best of it, once for each offset.
+// If other evidence contradicts a given offset, a note contains the best such evidence; there is one note per given offset.
 func TestGivenAgainstEvidence(t *testing.T) {
 	in := []merge.Input{input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second+300), at(second)), input(t, "c", wall, at(second))}
 	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: second, Within: 10_000_000}, {Input: 2, Offset: -999 * second}}}, in...)
@@ -77,7 +77,8 @@ func TestGivenAgainstEvidence(t *testing.T) {
 	}
 }
 
-// Wall clocks of other inputs do not come between two inputs that causality relates, whichever input is the reference.
+// The wall clocks of other inputs do not affect the offset between two inputs that causality relates, whichever input is the
+// reference.
 func TestCausalityBeforeWallClocksOfOthers(t *testing.T) {
 	const ahead = 50_000_000
 	client, server, other := input(t, "client", wall, calls), input(t, "server", wall, serves(ahead)), input(t, "other", wall, at(10*second))
@@ -96,7 +97,7 @@ func TestCausalityBeforeWallClocksOfOthers(t *testing.T) {
 	}
 }
 
-// A wall clock that contradicts a better rule is reported as wrong instead of refused.
+// A wall clock that contradicts a better rule causes a note, not an error.
 func TestClockSyncOverWallClock(t *testing.T) {
 	plan := solve(t, merge.Options{}, input(t, "one", wall, func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", 5*second, 0) }),
 		input(t, "two", wall, func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", 8*second, 0) }))
@@ -108,7 +109,7 @@ func TestClockSyncOverWallClock(t *testing.T) {
 	}
 }
 
-// If causality bounds one side and the wall clock is beyond it, the wall clock is wrong by at least the difference.
+// If causality gives a bound on one side and the wall clock lies beyond the bound, it is wrong by at least the difference.
 func TestOneSidedCausality(t *testing.T) {
 	producer := func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkSend, 10*second, 0) }
 	consumer := func(ts timeline.Nanos) func(b *timeline.Builder) {
@@ -131,7 +132,7 @@ func TestOneSidedCausality(t *testing.T) {
 	}
 }
 
-// Three services with wrong clocks pass messages on: one message may bound what another leaves open.
+// Three services with wrong clocks pass messages on: one message may bound an offset that another leaves open.
 func TestOneSidedCausalityOfThree(t *testing.T) {
 	const ms = 1_000_000
 	send := func(b *timeline.Builder, key string, ts timeline.Nanos) { link(b, key, timeline.LinkSend, ts, 0) }
@@ -151,7 +152,7 @@ func TestOneSidedCausalityOfThree(t *testing.T) {
 	}
 }
 
-// Inputs tied to another move with it; bounds that no offsets satisfy move nothing, and are refused.
+// An input that is tied to another one moves with it. Bounds that no offsets satisfy move nothing and cause an error.
 func TestSettleTogether(t *testing.T) {
 	const ms = 1_000_000
 	one := func(key string, role timeline.LinkRole, ts timeline.Nanos) func(b *timeline.Builder) {
@@ -178,7 +179,7 @@ func TestSettleTogether(t *testing.T) {
 	refusal[*merge.ContradictionError](t, merge.Options{}, first, circle, b)
 }
 
-// Offsets by wall clocks are exact only if the inputs are known to be from one host; otherwise they are too uncertain for any
+// Offsets from wall clocks are exact only if the inputs are known to be from one host; otherwise their uncertainty exceeds any
 // limit.
 func TestUnknownHosts(t *testing.T) {
 	one, two := input(t, "one", wall, at(second)), input(t, "two", wall, at(second))
@@ -225,7 +226,7 @@ func TestOneHostSharesClocks(t *testing.T) {
 	}
 }
 
-// Two hosts never become one through an input that both are related to.
+// An input that is related to two hosts does not make them one.
 func TestHostsContradict(t *testing.T) {
 	a, b, c := input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second), at(second)), input(t, "c", anchored(1000*second), at(second))
 	err := refusal[*merge.HostsError](t, merge.Options{}, a, named(b, "H1"), named(c, "H2"))
@@ -310,7 +311,7 @@ func TestOutOfRange(t *testing.T) {
 	if err := refusal[*merge.RangeError](t, given, input(t, "one", nothing, at(second)), late); err.Input != "late" {
 		t.Error(err)
 	}
-	given.Offsets[0].Offset = -6_000_000_000 * second // an offset is not a missing bound
+	given.Offsets[0].Offset = -6_000_000_000 * second // even this offset is not mistaken for a missing bound
 	one := input(t, "one", anchored(8_000_000_000*second), at(second))
 	if p := solve(t, given, one, late).Inputs[1]; p.Rule != merge.Given || p.Span.From != 7_000_000_000*second {
 		t.Errorf("%+v", p)
@@ -343,8 +344,8 @@ func TestOneSidedCheck(t *testing.T) {
 	}
 }
 
-// In two inputs with the same events, equal pids are one process, except for processes with other events: containers reuse
-// pids.
+// In two inputs with the same events, equal pids mean one process, unless the events of the two processes differ: containers
+// reuse pids.
 func TestOtherProcessOfSamePid(t *testing.T) {
 	events := func(name string) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {

@@ -30,9 +30,9 @@ func (w *writer) traceClocks() timeline.Clocks {
 	return c
 }
 
-// snapshot returns the readings for the output's clock snapshot, none if it needs no snapshot, and the clock of the trace if it
-// must be named. Perfetto's default trace time is BOOTTIME; without a reading in the input, BOOTTIME is assumed to equal the
-// input's clock.
+// snapshot returns the readings for the output's clock snapshot (nil if it needs no snapshot) and, if the trace's clock must be
+// named, that clock. Perfetto's default trace time is BOOTTIME; if the input has no reading of it, BOOTTIME is assumed to equal
+// the input's clock.
 func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.Clock) {
 	c := w.traceClocks()
 	if c.Trace == 0 {
@@ -92,7 +92,7 @@ func (w *writer) clockSnapshot() error {
 	return w.out.packetDone()
 }
 
-// appendDate appends a wall clock reading that is computed from date, for the reading of the trace's clock.
+// appendDate computes the wall clock time at the reading of the trace's clock from date, and appends it as a reading.
 func appendDate(b []byte, c *timeline.Clocks, trace timeline.Clock, date *timeline.Anchor) []byte {
 	at, ok := c.Reading(trace)
 	if date == nil || !ok || at-date.At < -date.Wall || at-date.At > math.MaxInt64-date.Wall {

@@ -33,8 +33,8 @@ var chromeNames = []struct{ name, group string }{
 // firstRows lists the name prefixes of the rows that come first in their groups.
 var firstRows = []string{"PipelineReporter", "AnimationFrame", "EventLatency", "EventTiming", "Navigation"}
 
-// ChromePlace returns the place where viewers show an asynchronous Chrome slice. Slices of Node.js have no groups: it has few
-// categories, with descriptive names.
+// ChromePlace returns the place where viewers show an asynchronous Chrome slice. Node.js slices have no groups, because Node.js
+// has few categories, with descriptive names.
 func ChromePlace(categories, name []byte) timeline.Place {
 	if bytes.HasPrefix(categories, []byte("node")) {
 		return timeline.Place{}

@@ -1,6 +1,6 @@
-// Package producers holds the meanings of names that trace producers use: which slices are tasks, the category of a slice, which
-// events run scripts, which categories are GPU work. There is one file for each producer, with tables from names to
-// meanings. If a producer renames an event, only its file changes.
+// Package producers holds the meanings of names that trace producers use: which slices are tasks, which category a slice has,
+// which events run scripts, and which categories are GPU work. There is one file for each producer, with tables from names to
+// meanings. If a producer renames an event, only that producer's file changes.
 //
 // What does not live here: the consequences of a meaning (attribution, reports, calls made from samples), formats (the readers),
 // and names that weft defines (package timeline).
@@ -33,7 +33,7 @@ var categoryTexts = [CategoryCount]string{
 	"", "gc", "compile", "script", "style", "layout", "paint", "composite", "raster", "load", "other",
 }
 
-// String returns "gc", "compile", "script", "style", "layout", "paint", "composite", "raster", "load" or "other".
+// String returns "gc", "compile", "script", "style", "layout", "paint", "composite", "raster", "load" or "other"; "" for CategoryNone.
 func (c Category) String() string {
 	if c < CategoryCount {
 		return categoryTexts[c]
@@ -74,12 +74,12 @@ func matchesAny(name string, names []string) bool {
 const (
 	PhasePaint             = "paint"
 	PhaseReflow            = "reflow"
-	PhaseFrameConstruction = "frameCon" // frame construction: style
+	PhaseFrameConstruction = "frameCon" // frame construction, which counts as style
 )
 
-// LayoutEvent is the name of slices that are a layout phase (reports.md).
+// LayoutEvent assigns a layout phase to the slices with a certain name (reports.md).
 type LayoutEvent struct {
 	Name   string
 	Phase  string
-	Option string // the report option with which it counts as paint; "": it always counts
+	Option string // the report option that makes the slices count as paint; "": they always count
 }

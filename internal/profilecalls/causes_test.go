@@ -19,7 +19,7 @@ type cause int
 
 const (
 	inCollection cause = iota // taken in a garbage collection
-	heldCall                  // an event locks a call that is not on its stack
+	heldCall                  // an event locks a call that is not on the sample's stack
 	notInvoked                // its event is not known to run JavaScript
 	otherCause
 	causes
@@ -40,11 +40,11 @@ func causeOf(b *Builder, stack v8profile.NodeIndex, events []Event) cause {
 	return otherCause
 }
 
-// lostTimes holds the times of a thread's samples.
+// lostTimes holds the total time of a thread's samples, and the lost time by cause.
 type lostTimes struct {
 	all  timeline.Nanos
 	lost [causes]timeline.Nanos
-	// inCollections counts the calls that begin in a garbage collection, without calls inside another such call.
+	// inCollections counts the calls that begin in a garbage collection, except calls inside another such call.
 	inCollections int
 }
 
@@ -100,7 +100,7 @@ var lossy = []string{
 	"node/node-v24-all-node_trace", "node-v20-sampled",
 }
 
-// TestLostByCause compares the losses in recorded traces, for both sets of rules and all threads together, with the table in
+// TestLostByCause compares the losses in recorded traces, summed over all threads for each set of rules, with the table in
 // testdata.
 func TestLostByCause(t *testing.T) {
 	var table bytes.Buffer

@@ -9,13 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Samples divides the time of each sampled thread.
+// Samples reports how each sampled thread spent its time.
 type Samples struct {
 	Threads []ThreadSamples `json:"threads"` // busiest first
 }
 
-// ThreadSamples is the time of one thread by state, by function and by bucket. The times of States sum up to Covered, and
-// Covered and Gaps to the time from the first sample to the end of the last one.
+// ThreadSamples is the time of one thread by state, by function and by bucket. The times in States add up to Covered; Covered
+// and GapTime add up to the time from the first sample to the end of the last one.
 type ThreadSamples struct {
 	ThreadID
 	Source    string         `json:"source"`
@@ -93,7 +93,7 @@ type Function struct {
 	Total ClassTime  `json:"total"`
 }
 
-// Samples reports where the time of each thread went. The error is ErrTooManyBuckets.
+// Samples reports where the time of each thread went. The only possible error is ErrTooManyBuckets.
 func (p *Profiles) Samples(opts Options) (*Samples, error) {
 	if err := p.check(opts); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (p *Profiles) Samples(opts Options) (*Samples, error) {
 	return report, nil
 }
 
-// addStates sums up time by state and class, and the gaps.
+// addStates totals the time by state, by class and in gaps.
 func (r *ThreadSamples) addStates(t *Thread) {
 	times := make([]ClassTime, len(t.states.names))
 	for i := range t.observations {
@@ -192,12 +192,12 @@ func (t *Thread) buckets(start, length timeline.Nanos) []Bucket {
 	return buckets
 }
 
-// functions sums up time by function.
+// functions totals the time of a thread by function.
 func (p *Profiles) functions(t *Thread) []Function {
 	return p.functionsOf(t, slices.Values([]run{{last: len(t.observations)}}))
 }
 
-// functionsOf sums up the time of some parts of the observations by function.
+// functionsOf is like functions, but counts only some parts of the observations.
 func (p *Profiles) functionsOf(t *Thread, parts iter.Seq[run]) []Function {
 	byStack := map[stackID]*ClassTimes{}
 	for o := range t.within(parts) {

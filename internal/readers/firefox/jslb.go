@@ -62,8 +62,8 @@ const (
 	maxSlabUse = 8
 )
 
-// readSlabs reads a whole container into memory, because its JSON refers to slabs in any order. For a truncated one it
-// returns the slabs that are there.
+// readSlabs reads a whole container into memory, because its JSON refers to slabs in any order. If the file
+// ends early, the data of some slabs is cut or empty.
 func readSlabs(r io.Reader) (*slabs, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxJSLB+1))
 	switch {

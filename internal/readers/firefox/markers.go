@@ -10,7 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// addMarker adds a marker to the builder.
+// addMarker adds the event of a marker, its flows and, for a request, its redirect and phases. It skips suppressed
+// markers.
 func (c *converter) addMarker(th *threadState, m *marker) error {
 	if m.state&markerSuppressed != 0 {
 		return nil
@@ -50,7 +51,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 		out.Kind, out.Dur = timeline.Slice, end-start
 		out.LoopTask = kind.special == specialLongTask
 	}
-	if kind.special == specialNetwork { // on the process's track for requests
+	if kind.special == specialNetwork { // the event can be on the process's track for requests
 		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}
 	}
 	c.encodeArgs(th, m, kind, out)
@@ -160,7 +161,7 @@ func appendType(categories []byte, kind string) []byte {
 	return append(categories, kind...)
 }
 
-// encodePage adds a window's tab.
+// encodePage adds the tab that contains a window to the arguments.
 func (c *converter) encodePage(window int64) {
 	page := c.pages.page(window)
 	if page == nil {
@@ -173,7 +174,7 @@ func (c *converter) encodePage(window int64) {
 	}
 }
 
-// encodeMessage adds the times of the stages between the endpoints of a message.
+// encodeMessage adds the times of a message's intermediate stages to the arguments.
 func (c *converter) encodeMessage(msg *message) {
 	open := false
 	for p := pointTransferStart; p <= pointArrived; p++ {
@@ -214,7 +215,8 @@ func (c *converter) categoryName(category, subcategory int32) []byte {
 	return c.payload.categories
 }
 
-// addFlows adds a marker's flow ends in the order of its schema (section 7), and its end of a message's flow.
+// addFlows adds the flow ends in a marker's fields, in schema order (section 7), and the flow end of the message that the
+// marker sent or received.
 func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error {
 	if kind.schema != nil {
 		for _, slot := range kind.schema.flows {

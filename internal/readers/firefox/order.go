@@ -116,7 +116,7 @@ func (c *converter) tabProcess() *process {
 	return tab
 }
 
-// useWindow counts a thread's activity for a window if that shows the outermost document of the recorded tab.
+// useWindow counts a use of a window for the thread's process, if the window shows an outermost document of the recorded tab.
 func (c *converter) useWindow(th *threadState, window int64) {
 	if page := c.pages.page(window); page != nil && page.Embedder == 0 && c.isRecorded(page) {
 		th.process.tabUses++

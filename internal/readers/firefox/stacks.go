@@ -23,7 +23,7 @@ type stacks struct {
 	walked int                            // number of callers visited, see reach
 
 	// filledIn is the category that the front end filled in for stacks without one, up to version 52: the default,
-	// which is the first grey one. Without categories of frames it is unset, and stacks keep the producer's.
+	// which is the first grey one. If no frame has a category, it is unset, and stacks keep their categories.
 	filledIn int32
 }
 
@@ -184,7 +184,7 @@ func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
 	return s.functionFrame(i)
 }
 
-// hasFlag reports whether the value with a flag is valid in row i. Without flags, all values are.
+// hasFlag reports whether the value that a flag belongs to is valid in row i. Without flags, all values are valid.
 func hasFlag(flags ints, i int, flag int32) bool {
 	return len(flags) == 0 || flags.at(i)&flag != 0 && flags.at(i) != none
 }
@@ -330,7 +330,7 @@ func (s *stacks) reach() int {
 }
 
 // category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's; none if unset
-// (3.3). The default counts as a stack's own only if its frame has it: up to version 52 the front end filled it in
+// (3.3). The default counts as a stack's own only if the frame has a category: up to version 52 the front end filled it in
 // where neither frames nor callers have a category, and dropped it again when upgrading a profile.
 func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {
@@ -353,7 +353,7 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	return none, none
 }
 
-// window returns the window of the innermost frame of a stack that has one, or 0 (section 10).
+// window returns the window of a stack's innermost frame with a window, or 0 (section 10).
 func (s *stacks) window(stack int32) int64 {
 	if len(s.t.frames.window) == 0 || !s.valid(stack) {
 		return 0

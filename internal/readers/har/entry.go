@@ -26,7 +26,7 @@ const (
 	numPhases
 )
 
-// phaseNames are the names of the phases, in archives and as slices.
+// phaseNames holds the names of the phases, both in archives and for slices.
 var phaseNames = [numPhases]string{"blocked", "dns", "connect", "ssl", "send", "wait", "receive"}
 
 // head is the fixed-size part of an entry; its name and arguments are the payload in the spool.
@@ -74,7 +74,7 @@ type unit struct {
 	moments   []moment
 }
 
-// moment is a time of a page, relative to its start.
+// moment is a named point in the loading of a page, with its time relative to the page's start.
 type moment struct {
 	name string
 	at   timeline.Nanos
@@ -323,7 +323,7 @@ func (r *reader) entryMember(key []byte) {
 	}
 }
 
-// requestMember reads a member of a request that is more than an argument; false for any other member.
+// requestMember reads a member of a request that is not just kept as an argument. It returns false for all other members.
 func (r *reader) requestMember(key []byte, kept bool) bool {
 	u := &r.current
 	switch string(key) {
@@ -343,7 +343,7 @@ func (r *reader) requestMember(key []byte, kept bool) bool {
 	return true
 }
 
-// responseMember reads a member of a response that is more than an argument; false for any other member.
+// responseMember reads a member of a response that is not just kept as an argument. It returns false for all other members.
 func (r *reader) responseMember(key []byte, kept bool) bool {
 	switch string(key) {
 	case "status":

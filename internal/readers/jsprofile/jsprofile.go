@@ -6,18 +6,18 @@
 //	consecutive samples with a frame     a slice on the thread "JS main"
 //	a marker other than script           a slice (gc), (layout), … on top of the frames
 //	the states of the samples            slices on the track "Browser activity" below the thread
-//	a time without samples               an instant "sampling gap" on the thread
+//	a period without samples             an instant "sampling gap" on the thread
 //	each sample                          a call-stack sample, weighted with its duration in nanoseconds
 //
 // The lists of a profile may come in any order, and the samples usually come before the stacks that they refer to, so a
 // profile is first read into typed columns (document.go, lists.go), at 24 bytes per sample. The frames of each stack
-// are resolved once (stacks.go); then the samples are processed in order of time (emit.go, calls.go, activity.go).
+// are resolved once (stacks.go); then the samples are processed in time order (emit.go, calls.go, activity.go).
 //
 // A file may contain several profiles, in an array or in sequence; each becomes a thread. Wrappers from other tools are
 // read if they describe the profile (wrapper.go). Package merge finds the position of a profile in a trace that Chrome
 // recorded at the same time, using the times from times.go.
 //
-// Bad data in single samples is counted in readers.Options.Problems and never stops reading. An error from Read means
+// Bad data in individual samples is counted in readers.Options.Problems and never stops reading. An error from Read means
 // that the input as a whole is unreadable.
 package jsprofile
 
@@ -41,15 +41,15 @@ type Options struct {
 
 	// Interval is the time between two samples; 0: as in the file, or as its samples show (C2).
 	Interval timeline.Nanos
-	// TimeOrigin is the moment from which the times of the file count; nil: as in the file, or 0.
+	// TimeOrigin is the moment that the times in the file are relative to; nil: as in the file, or 0.
 	TimeOrigin *timeline.Nanos
-	// End is the end of the recording, counted like the times in the file; the last sample lasts until then. nil: as in
-	// the file, or one interval after the last sample.
+	// End is the end of the recording, relative to the same moment as the times in the file; the last sample lasts until
+	// then. nil: as in the file, or one interval after the last sample.
 	End *timeline.Nanos
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not distinguish workers from pages.
 	ThreadName string
-	// Places assigns the profiles, in the order of the input, to a trace that the Builder already contains; nil:
+	// Places holds the positions of the profiles, in input order, in a trace that the Builder already contains; nil:
 	// unknown.
 	Places []*Place
 
@@ -67,8 +67,8 @@ type Place struct {
 	Shift   timeline.Nanos   // added to the times, with or without a time origin
 }
 
-// Read reads the unpacked profiles of r into b. Errors from r, b and ctx, and for inputs that are not profiles, state
-// their position.
+// Read reads the unpacked profiles of r into b. Errors from r, b and ctx, and errors about inputs that are not
+// profiles, include the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestPairedRecordings(t *testing.T) {
 			}
 		}
 	}
-	// For a few slices, one recording has a much later start or end: the thread was preempted in between.
+	// For a few slices, one recording has a much later start or end: the thread was preempted between the two clock readings.
 	if total < 1000 || exact < total-10 {
 		t.Errorf("%d of %d slices are equal", exact, total)
 	}
