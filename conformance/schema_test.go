@@ -1,5 +1,4 @@
-// Package proto_test checks the schema in this folder. The generated code is in gen; there is no Go code here.
-package schema_test
+package conformance
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package schema_test
+package conformance
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 // the wire format counts.
 func TestBreaking(t *testing.T) {
 	recording.NeedAll(t, "runs buf")
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}

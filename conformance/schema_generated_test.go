@@ -1,4 +1,4 @@
-package schema_test
+package conformance
 
 import (
 	"os/exec"
@@ -83,7 +83,7 @@ func TestConstants(t *testing.T) {
 func TestOnlyTestsImportTheStructs(t *testing.T) {
 	const gen = "github.com/weft-trace/weft/gen/"
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "./...")
-	cmd.Dir = "../.."
+	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
