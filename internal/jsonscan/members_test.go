@@ -215,7 +215,7 @@ func TestShortNumbers(t *testing.T) {
 	}
 }
 
-// Too many keys for the cache only make it slower.
+// More keys than the cache can hold make reading slower, but do not change the result.
 func TestKeyCacheOverflow(t *testing.T) {
 	const keys = 5 << keyCacheBits
 	var text strings.Builder

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Int64 converts the text of an Integer; false if it does not fit.
+// Int64 converts the text of an Integer. It returns false if the value does not fit.
 func Int64(text []byte) (int64, bool) {
 	negative := len(text) > 0 && text[0] == '-'
 	if negative {
@@ -22,7 +22,7 @@ func Int64(text []byte) (int64, bool) {
 	return int64(u), u <= math.MaxInt64
 }
 
-// Uint64 converts the text of an Integer; false if it is negative or does not fit.
+// Uint64 converts the text of an Integer. It returns false if the value is negative or does not fit.
 func Uint64(text []byte) (uint64, bool) {
 	if len(text) == 0 || len(text) > 20 {
 		return 0, false

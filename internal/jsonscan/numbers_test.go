@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readList reads a list of numbers: many reads as many elements as it can, and one gets each element that stops it.
+// readList reads a list of numbers: many reads as many elements as it can, and one receives each element at which many stops.
 func readList(t *testing.T, text string, window int, many func(*Scanner), one func(Kind, []byte)) {
 	t.Helper()
 	s := NewSize(strings.NewReader(text), window)

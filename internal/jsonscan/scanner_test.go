@@ -147,7 +147,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// For every method, input truncated anywhere is short until it is complete.
+// Wherever the input is truncated, every method reports that it ends too early.
 func TestTruncated(t *testing.T) {
 	const text = `{"key":"te\u0041\ud83e\udd14xt ü","n":[-12.5e3,true,{"deep":[null]}],"e":{}} `
 	for i := range len(text) - 1 {

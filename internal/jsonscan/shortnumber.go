@@ -14,9 +14,8 @@ const (
 	thousandths                   // the number times 1000
 )
 
-// shortNumber reads the number at p+i if it has at most 16 digits before the point and no fraction or one of at most 7. It
-// returns the end of the number, or i and Invalid for any other number or text. At least numberRoom bytes must be readable from i
-// on.
+// shortNumber reads the number at p+i if it has at most 16 digits before the point and at most 7 after it. It returns the end
+// of the number, or i and Invalid for any other number or text. At least numberRoom bytes must be readable from i on.
 //
 // It scans and converts up to eight digits at a time.
 func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, number int64) {

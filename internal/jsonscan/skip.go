@@ -4,7 +4,7 @@ import (
 	"unsafe"
 )
 
-// Raw skips a value and returns its text without surrounding white space; nil after a failure.
+// Raw skips a value and returns its text without surrounding white space, or nil after a failure.
 func (s *Scanner) Raw() []byte {
 	i := space(s.buf, s.pos)
 	s.pos = i
@@ -77,7 +77,8 @@ func (s *Scanner) Skip() {
 }
 
 // skipUsual is Skip for text as programs write it: no white space except a space after a comma or colon, no escapes, fewer than
-// 64 levels. It starts at a value, stops at anything else, after a value (pastValue) or before one, and updates open.
+// 64 levels. It starts at a value and stops at the first unusual text, which is either after a value (pastValue) or before one.
+// It updates open.
 func (s *Scanner) skipUsual(i int, open *brackets) (next int, pastValue bool) {
 	p, last := unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf)-16
 	depth, inner := open.depth, open.inner

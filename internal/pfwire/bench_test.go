@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hotTimeline returns a timeline with a slice with a flow and three arguments, a typical event in a trace.
+// hotTimeline returns a timeline with a typical event: a slice with a flow and three arguments.
 func hotTimeline(tb testing.TB) *timeline.Timeline {
 	tb.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -88,7 +88,7 @@ func hotPacket(tb testing.TB, w *writer, item *timeline.Item) *protos.Trace {
 	return trace
 }
 
-// hotIID returns the id that the head of the trace gives a text.
+// hotIID returns the id that the head of the trace assigns to a text.
 func hotIID(tb testing.TB, w *writer, kind message.InternedKind, text string) uint64 {
 	tb.Helper()
 	trace := new(protos.Trace)
@@ -158,8 +158,8 @@ func TestHotPacket(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, including the output of
-// full bundles. x-Marshal is the time of proto.Marshal for the same packet, as a multiple.
+// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, including the output
+// of full bundles. x-Marshal is the time that proto.Marshal takes for the same packet, as a multiple of this time.
 //
 //	go test -run - -bench Encode ./internal/pfwire
 func BenchmarkEncode(b *testing.B) {

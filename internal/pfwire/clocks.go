@@ -125,7 +125,7 @@ type reading struct {
 	nanos int64
 }
 
-// Snapshot adds a ClockSnapshot message from a machine. Clocks 64 to 127 in it belong to seq; without seq they are ignored.
+// Snapshot adds a ClockSnapshot message from a machine. Clocks 64 to 127 in it belong to seq; if seq is nil, they are ignored.
 func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)
@@ -184,7 +184,8 @@ func (c *Clocks) keepFirst(readings []reading) {
 	}
 }
 
-// Trace returns the clock of the trace if snapshots name it, and the readings of built-in clocks in the first snapshot with it.
+// Trace returns the clock of the trace if snapshots name it, and the readings of built-in clocks in the first snapshot that
+// contains it.
 func (c *Clocks) Trace() timeline.Clocks {
 	all := timeline.Clocks{Trace: timeline.Clock(c.target().ID), Readings: c.first}
 	if _, ok := all.Reading(all.Trace); !ok {
@@ -282,7 +283,7 @@ func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 	return t, nil
 }
 
-// route returns the shortest chain of links from a clock to the clock of the trace; nil if there is none.
+// route returns the shortest chain of links from a clock to the clock of the trace, or nil if no chain exists.
 func (c *Clocks) route(from, to Clock) []*clockLink {
 	l := &c.latest
 	if !l.known || l.from != from || l.to != to {

@@ -104,7 +104,7 @@ func TestManySnapshots(t *testing.T) {
 	}
 }
 
-// The first snapshot with the clock of the trace relates the system clocks.
+// The readings of the system clocks come from the first snapshot that contains the clock of the trace.
 func TestClockOfTheTrace(t *testing.T) {
 	const boottimeFirst = `clock_snapshot { clocks { clock_id: 6 timestamp: 900 } clocks { clock_id: 3 timestamp: 100 } }`
 	for _, c := range []struct {

@@ -71,8 +71,8 @@ func isPacket(msg []byte, truncated bool) bool {
 	return fields > 0 || truncated
 }
 
-// packetField reports whether packets can have a field with the given tag, and whether it is a payload. Messages with unknown
-// numbers count as payloads, because weft knows only part of Perfetto's schema.
+// packetField reports whether packets can have a field with the given tag, and whether it is a payload. Message fields with
+// unknown numbers count as payloads, because weft knows only part of Perfetto's schema.
 func packetField(tag uint64) (ok, isPayload bool) {
 	const lastExtension = 1999
 	switch field := tag >> 3; field {

@@ -141,9 +141,9 @@ func NewPacketReader(src io.Reader) *PacketReader {
 	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
 }
 
-// Next returns the next packet, or io.EOF after the last one. A packet truncated by the end of the file ends the trace, see Truncated.
-// An error of type *PacketError concerns one position: the next call continues after it, or returns io.EOF if that is impossible. Any
-// other error comes from the source and is permanent.
+// Next returns the next packet, or io.EOF after the last one. A packet truncated by the end of the file ends the trace (see
+// Truncated). An error of type *PacketError concerns one position: the next call continues after it, or returns io.EOF if that
+// is impossible. Any other error comes from the source and is permanent.
 func (r *PacketReader) Next() (Packet, error) {
 	for {
 		if r.in {
@@ -230,8 +230,8 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 	return body, true, nil
 }
 
-// peekHeader reads the tag of a field of Trace and the length of its contents. n is the size of this header; 0 if the source ends
-// within it, -1 if it is invalid.
+// peekHeader reads the tag of a field of Trace and the length of its contents. n is the size of this header, 0 if the source
+// ends within it, or -1 if it is invalid.
 func (r *PacketReader) peekHeader() (tag uint32, size uint64, n int) {
 	const longest = 10 + 10
 	have, _ := r.fill(longest) // an error matters only if the header is incomplete
@@ -265,7 +265,8 @@ func (r *PacketReader) peekHeader() (tag uint32, size uint64, n int) {
 	return 0, 0, -1
 }
 
-// decodeVarint returns the varint at the start of b and its size; size 0 if b ends within it, -1 if it is too long.
+// decodeVarint returns the varint at the start of b and its size. The size is 0 if b ends within the varint, and -1 if the
+// varint is too long.
 func decodeVarint(b []byte) (v uint64, size int) {
 	for i, c := range b {
 		if i == 9 && c > 1 {
@@ -329,8 +330,8 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 	return r.Unread(), nil
 }
 
-// compact frees space in a full buffer by discarding the bytes already read, and doubles it if more than half of it is unread.
-// Only bytes that were read can make it grow, not a length that the input claims.
+// compact frees space in a full buffer by discarding the bytes already read, and doubles the buffer if more than half of it is
+// unread. Only bytes that were read can make the buffer grow, not a length that the input claims.
 func (r *PacketReader) compact() {
 	if len(r.buf) < cap(r.buf) {
 		return

@@ -13,8 +13,8 @@ var packetSchema = &schema.Messages[schema.MessageTracePacket]
 // isWhole reports whether a packet and everything in it can be parsed.
 func isWhole(packet []byte) bool { return parsesMessage(packetSchema, packet, 0) }
 
-// prune appends a message to dst without the fields that cannot be parsed, which the reader also skips. It drops list elements as
-// a whole. It returns false, and appends nothing, if the message itself is truncated or has an invalid field.
+// prune appends a message to dst, except the fields that cannot be parsed, which the reader also skips. It drops list elements
+// as a whole. It returns false, and appends nothing, if the message itself is truncated or has an invalid field.
 func prune(dst, msg []byte, m *schema.Message, depth int) (_ []byte, ok bool) {
 	from := len(dst)
 	r := wire.NewReader(msg)

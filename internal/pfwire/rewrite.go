@@ -254,7 +254,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	return c.body
 }
 
-// findNote returns the range of an earlier Rewrite's note in an event, which is empty without a note.
+// findNote returns the range of an earlier Rewrite's note in an event, or an empty range if it has no such note.
 func (c *copier) findNote(event []byte) (from, to int) {
 	c.annotations, c.places = c.annotations[:0], c.places[:0]
 	for r := wire.NewReader(event); r.Next(); {

@@ -55,7 +55,7 @@ func readPackets(t *testing.T, trace []byte) (all [][]byte) {
 	}
 }
 
-// notesOf returns notes one by one.
+// notesOf returns a function for Rewrite.Notes that returns the notes of a list one by one.
 func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 	return func(n *pfwire.PacketNote) (bool, error) {
 		if len(list) == 0 {
@@ -345,7 +345,7 @@ func TestRewriteKeepsBundles(t *testing.T) {
 	}
 }
 
-// Rewrite returns errors from its inputs.
+// Run returns errors from the input, the output, the functions in Rewrite and the context.
 func TestRewriteErrors(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5a04"+"48011802"))
 	bad := errors.New("bad")

@@ -114,7 +114,7 @@ func addInstants(t *testing.T, b *timeline.Builder, events ...timeline.Event) {
 	}
 }
 
-// The same applies to names, and to packets that describe tracks.
+// Long names, and packets that describe tracks, are shortened and counted in the same way.
 func TestLargeNames(t *testing.T) {
 	long := string(longText(3 << 20))
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})

@@ -45,7 +45,7 @@ func (t *Interned) define(msg []byte) error {
 	return d.Err()
 }
 
-// entryBytes is the estimated memory of an entry without its bytes, including what readers store for it.
+// entryBytes is the estimated memory of an entry except its bytes, including what readers store for it.
 const entryBytes = 96
 
 // define adds an entry and returns its memory in bytes.

@@ -88,7 +88,7 @@ func parseCompression(text string) (codec Codec, level int, err error) {
 	return codec, level, nil
 }
 
-// choose returns the index of a name in names; 0 for "".
+// choose returns the index of a name in names, or 0 for "".
 func choose(what, name string, names ...string) (int, error) {
 	if i := slices.Index(names, name); i >= 0 || name == "" {
 		return max(i, 0), nil
@@ -267,7 +267,8 @@ func (w *writer) findClocks() {
 	w.lastClock = w.lastUUID
 }
 
-// threadOf returns the track or its parent, as for lanes read from a Perfetto trace, if one is a thread; otherwise 0.
+// threadOf returns the thread of a track: the track itself or, as for lanes read from a Perfetto trace, its parent; 0 if
+// neither is a thread.
 func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
 	for _, id := range [...]timeline.TrackID{id, w.t.TrackParent(id)} {
 		if w.t.TrackKind(id) == timeline.ThreadTrack {
@@ -292,7 +293,7 @@ var (
 	needsState = append(wire.AppendUint(nil, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState), plain...)
 )
 
-// item writes an item, except for a call that may be folded, which waits for the next item.
+// item writes an item. A call that may be folded is held back until the next item.
 func (w *writer) item(it *timeline.Item) error {
 	if w.folding.isLevel(it) {
 		w.folding.levels++
@@ -395,8 +396,8 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte 
 // it by the times.
 func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
 
-// appendFlowSteps appends the order and times at which flows pass their slice, unless they are the ones that readers assume: at
-// its start, first the flows that end there, then the others, each in the order of their id fields.
+// appendFlowSteps appends the order and times at which flows pass their slice, unless they are what readers assume by default:
+// at its start, first the flows that end there, then the others, each in the order of their id fields.
 func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 	if len(flows) == 0 || len(flows) == 1 && flows[0].After == 0 {
 		return b

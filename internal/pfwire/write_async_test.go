@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The id of an asynchronous track is in the only weft dictionary of its events, whatever else that contains.
+// The id of an asynchronous track is in the only weft dictionary of its events, whatever else the dictionary contains.
 func TestAsyncIDAmongArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		encode func(e *timeline.ArgsEncoder)

@@ -21,7 +21,7 @@ const (
 	CompactPackets
 )
 
-// deltaClock is the sequence's clock, which counts from packet to packet (perfetto.md 4).
+// deltaClock is the id of the sequence's clock, whose times are relative to the previous packet (perfetto.md 4).
 const deltaClock = firstSequenceClock
 
 // compact is the state of the compact form. The zero compact writes plain packets.

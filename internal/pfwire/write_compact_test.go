@@ -12,8 +12,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Compact packets of a trace with two threads, packet by packet: the sequence's clock, its steps in microseconds, the busier thread
-// omitted, a complete event, thread times as differences in microseconds on the default counter.
+// This test compares the compact packets of a trace with two threads one by one: the sequence's clock and its steps in
+// microseconds, the omitted track of the busier thread, a complete event, and thread times as differences in microseconds on
+// the default counter.
 func TestCompactPackets(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// completeText describes the slice of a complete event; "" for other events.
+// completeText describes the slice of a complete event, or "" for other events.
 func completeText(e *pb.TrackEvent) string {
 	l := e.GetLegacyEvent()
 	if l == nil {

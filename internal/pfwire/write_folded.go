@@ -30,7 +30,7 @@ func (w *writer) findCalls() {
 	}
 }
 
-// canFold reports whether an item can be a call in a recursion: a complete event with no more than arguments.
+// canFold reports whether an item can be a call in a recursion: a complete event without flows, call stack and thread time.
 func (w *writer) canFold(it *timeline.Item) bool {
 	return it.Kind == timeline.ItemBegin && int(it.CategoryID) < len(w.calls) && w.calls[it.CategoryID] &&
 		len(it.Flows) == 0 && it.Callstack == 0 && it.ThreadTime == (timeline.CPUTime{}) && w.isComplete(it)
@@ -53,7 +53,8 @@ func (f *folding) isLevel(it *timeline.Item) bool {
 		bytes.Equal(it.Name, c.Name) && bytes.Equal(it.Args, c.Args) && bytes.Equal(it.Notes, c.Notes)
 }
 
-// release writes the waiting call with its levels.
+// release writes the waiting call, once for each of its levels. If there are more than maxLevels, the slice that viewers show
+// comes first.
 func (w *writer) release() error {
 	levels, payload := w.folding.levels, schema.TracePacket_TrackEvent
 	w.folding.levels = 0
@@ -88,11 +89,11 @@ func (w *writer) drawFolded(levels int) error {
 	return w.event(&shown, schema.TracePacket_TrackEvent)
 }
 
-// Folded counts the calls of a recursion after the slice that viewers show for it, on one sequence.
+// Folded counts the calls of a recursion after the slice that viewers show for the recursion, on one sequence.
 type Folded struct{ pending uint64 }
 
-// Follow adds the next track event. It returns false if the event is not a folded call while some are pending, or is one
-// while none are.
+// Follow adds the next track event. It returns false if the event is not a folded call while some are pending, or is a folded
+// call while none are pending.
 func (f *Folded) Follow(p *message.TracePacket) bool {
 	ok := p.Folded == (f.pending > 0)
 	switch {

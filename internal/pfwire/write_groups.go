@@ -84,8 +84,8 @@ func (r *rows) group(place timeline.Place, create bool) *group {
 	return g
 }
 
-// chooseGroups selects the groups to write: those with several rows but not all of them, if there are many. It depends only on
-// data that files preserve, so that a trace that is read back is written with the same groups.
+// chooseGroups selects the groups to write: those that contain several, but not all, of at least minGrouped rows. It depends
+// only on data that files preserve, so that a trace that is read back is written with the same groups.
 func (w *writer) chooseGroups(r *rows) {
 	r.groups = slices.DeleteFunc(r.groups, func(g *group) bool {
 		all := len(r.names)

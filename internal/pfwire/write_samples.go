@@ -52,7 +52,7 @@ func numberTasks(t *timeline.Timeline) []uint32 {
 	return tasks
 }
 
-// sample writes a StackSample packet, or an instant with the call stack for a thread whose ids do not fit one.
+// sample writes a StackSample packet or, for a thread whose ids do not fit in one, an instant with the call stack.
 func (w *writer) sample(it *timeline.Item) error {
 	if w.samples == NoSamples {
 		return nil

@@ -45,8 +45,8 @@ func TestSampleDefaults(t *testing.T) {
 	}
 }
 
-// The file of a frame has no line: viewers append it. The column is in a field that only weft reads, so that functions at two
-// columns of a line share everything else.
+// The file name of a frame does not contain the line, because viewers append it. The column is in a field that only weft reads,
+// so that functions at two columns of a line share everything else.
 func TestFramePosition(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})
@@ -145,7 +145,7 @@ S 1/1 1 17
 	}
 }
 
-// Without samples, the output is the same as for a trace without any, except for the track of their thread.
+// If samples are omitted, the output is the same as for a trace without samples, except for the track of their thread.
 func TestNoSamples(t *testing.T) {
 	const slices = "X 1/2 a 10 20 stack=main\nX 1/3 b 10 20\n"
 	with := build(t, slices+"S 1/2 5 12 stack=main;f\nS 1/3 5 13\n", nil)

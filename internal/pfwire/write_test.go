@@ -228,7 +228,7 @@ func TestBundles(t *testing.T) {
 	const limit = 512 << 10
 	r := rand.New(rand.NewPCG(3, 3))
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
-	// Around the limit, far above it, two large ones in a row, and many of all sizes.
+	// Texts around the limit, far above it, two large ones in a row, and many of all sizes.
 	sizes := []int{10, limit - 100, limit, 3 * limit, 2 * limit, 10, bundleLimit - 60, bundleLimit - 30, bundleLimit, 5}
 	for range 300 {
 		sizes = append(sizes, r.IntN(1<<(4+r.IntN(13))))

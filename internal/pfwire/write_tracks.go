@@ -58,8 +58,8 @@ var detailsSpec = timeline.TrackSpec{
 
 func isDetail(spec *timeline.TrackSpec) bool { return spec != nil && spec.Role.ThreadDetail() > 0 }
 
-// rank returns the rank of a track below the details: by role, then in the order of calls. Tracks with equal names, which viewers show
-// as one, share a rank.
+// rank returns the rank of a track below the details: by role, then in the order in which rank is first called for them. Tracks
+// with equal names, which viewers show as one, share a rank.
 func (d *details) rank(spec *timeline.TrackSpec) int32 {
 	rank, ok := d.ranked[spec.Name]
 	if !ok {
@@ -84,7 +84,7 @@ func (w *writer) findDetails() {
 }
 
 // describeLane writes the descriptor of a lane. For a thread or process, it is a child named "Overlapping slices" or, for a
-// stream, like the thread; for other tracks, it is a sibling with the same name.
+// stream, named like the thread; for other tracks, it is a sibling with the same name.
 func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) error {
 	uuid := w.track(tr.ID, lane)
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {

@@ -55,7 +55,7 @@ func (k Kind) Sentence() string { return kinds[k].sentence }
 // String returns the name.
 func (k Kind) String() string { return k.Name() }
 
-// KindOf returns the kind with the given name; false if there is none.
+// KindOf returns the kind with the given name. It returns false if the name is unknown.
 func KindOf(name string) (Kind, bool) {
 	for k := 1; k < len(kinds); k++ {
 		if kinds[k].name == name {
@@ -130,7 +130,7 @@ func (l *Log) DivideAs(other *Log) {
 	}
 }
 
-// Part returns the Log of a part; nil if the part has no problems.
+// Part returns the Log of a part, or nil if the part has no problems.
 func (l *Log) Part(part int) *Log { return l.parts[part] }
 
 // part returns the Log of a part, and creates it if necessary.

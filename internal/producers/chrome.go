@@ -132,13 +132,13 @@ var events = func() map[string]Event {
 	return byName
 }()
 
-// Is reports whether the event has a name.
+// Is reports whether the event has the given name.
 func (e Event) Is(name []byte) bool { return string(name) == eventNames[e] }
 
 // InputLatencyPrefix precedes the type of an input event in the name of its latency slice.
 const InputLatencyPrefix = "InputLatency::"
 
-// EventOf returns the event with a name.
+// EventOf returns the event with the given name.
 func EventOf(name string) Event {
 	switch {
 	case strings.HasPrefix(name, InputLatencyPrefix):

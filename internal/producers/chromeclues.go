@@ -33,7 +33,7 @@ const (
 	started  = "TracingStartedInBrowser"
 )
 
-// Event reads an event that was just added.
+// Event reads the clues in an event that was just added.
 func (r *ChromeClues) Event(ev *timeline.Event) error {
 	r.latest = max(r.latest, ev.TS)
 	if len(ev.Name) != len(sent) && len(ev.Name) != len(received) {
@@ -90,7 +90,7 @@ func (r *ChromeClues) response(ev *timeline.Event) error {
 // and none by more than 47 µs.
 const responseError = 50_000
 
-// nanos converts a number of units to nanoseconds, exactly for integers; false if it is out of range.
+// nanos converts a number of units to nanoseconds, exactly for integers. It returns false if the result is out of range.
 func nanos(v float64, unit float64) (timeline.Nanos, bool) {
 	whole, part := math.Modf(v)
 	if !(math.Abs(whole) <= math.MaxInt64/4/unit) {
@@ -185,7 +185,7 @@ func (r *ChromeClues) header(d *data, m *timeline.Arg) {
 }
 
 // ServerTiming returns the traceparent in a Server-Timing header, which is the description of the metric "traceparent" or
-// "trace"; "" if there is none.
+// "trace", or "" if there is no such metric.
 func ServerTiming(header string) string {
 	for metric := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(metric, ";")
@@ -202,7 +202,7 @@ func ServerTiming(header string) string {
 	return ""
 }
 
-// number returns the value of a numeric argument; 0 for other arguments.
+// number returns the value of a numeric argument, or 0 for other arguments.
 func number(a *timeline.Arg) float64 {
 	switch a.Kind {
 	case timeline.ArgInt:
@@ -262,7 +262,7 @@ func (r *ChromeClues) Date() {
 		r.offsetSinceEpoch()
 		clocks.Date = r.date
 	} else if r.latest > clocks.Date.Wall/2 {
-		clocks.Date.Wall = 0 // the times already count from 1970
+		clocks.Date.Wall = 0 // the times are already relative to 1970
 	}
 	r.b.SetClocks(clocks)
 }
@@ -272,7 +272,7 @@ func (r *ChromeClues) text(key string) string {
 	return a.Text
 }
 
-// base returns the wall clock time of time 0, which PyTorch and VizTracer record; nil if it is missing.
+// base returns the wall clock time of time 0, which PyTorch and VizTracer record, or nil if it is missing.
 func (r *ChromeClues) base() *timeline.Anchor {
 	for _, key := range [...]string{"baseTimeNanoseconds", "viztracer_metadata.baseTimeNanoseconds"} {
 		if a, ok := r.b.Attribute(key); ok && a.IsInt && a.Int > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A number that is out of range results in no time rather than 0.
+// A number that is out of range yields no time rather than 0.
 func TestNanos(t *testing.T) {
 	for _, c := range []struct {
 		v    float64

@@ -4,7 +4,7 @@ package producers
 const GeckoMain = "GeckoMain"
 
 // FirefoxRequest is the type of network request markers; FirefoxAnswer is the request phase that starts with the first byte of
-// the answer.
+// the response.
 const (
 	FirefoxRequest = "Network"
 	FirefoxAnswer  = "response"

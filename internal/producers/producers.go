@@ -47,7 +47,7 @@ type categoryRule struct {
 	category Category
 }
 
-// CategoryOf returns the category of slices with the given name; CategoryNone if it is unknown.
+// CategoryOf returns the category of slices with the given name, or CategoryNone if the name is unknown.
 func CategoryOf(name string) Category {
 	for _, rules := range [...][]categoryRule{chromeWork, firefoxWork} {
 		for i := range rules {

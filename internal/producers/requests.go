@@ -42,7 +42,7 @@ func appendAddress(to, url []byte) []byte {
 	return append(to, host...)
 }
 
-// withoutUser returns the text after a user name and password: a path may contain an address.
+// withoutUser returns the text after a user name and password. It is also for paths, which may contain an address.
 func withoutUser(text []byte) []byte {
 	if at := bytes.LastIndexByte(text, '@'); at >= 0 && bytes.IndexByte(text[:at], ':') >= 0 {
 		return text[at+1:]

@@ -171,7 +171,8 @@ func (a *alone) addPosition(sample int) {
 	a.lasts[top] = a.positions.add(a.lasts[top], sample)
 }
 
-// outerParts returns, for each node, the innermost node on its path within MaxStack frames; nil if no stack is deeper.
+// outerParts returns, for each node, the innermost node on its path within MaxStack frames. It returns nil if no stack is
+// deeper.
 func outerParts(p *v8profile.Profile) []v8profile.NodeIndex {
 	if p.MaxDepth() <= MaxStack {
 		return nil

@@ -26,7 +26,8 @@ func generated(tb testing.TB, samples, depth int) *v8profile.Profile {
 	return p
 }
 
-// generatedEvents returns events for the time of a profile: tasks of 10 ms, each with a JavaScript call that contains a layout.
+// generatedEvents returns events for the whole duration of a profile: tasks of 10 ms, each with a JavaScript call that contains
+// a layout.
 func generatedEvents(p *v8profile.Profile) []Event {
 	const task = 10_000_000
 	var events []Event

@@ -241,8 +241,8 @@ func (b *Builder) lock() int {
 	return int(b.locks[len(b.locks)-1])
 }
 
-// popLock removes the innermost lock and returns it; 0 if there is none. There may be fewer locks than events, because a
-// task removes all locks, or more, because a sample outside all invocations adds one.
+// popLock removes the innermost lock and returns it, or returns 0 if there are no locks. There may be fewer locks than events,
+// because a task removes all locks, or more, because a sample outside all invocations adds one.
 func (b *Builder) popLock() int {
 	lock := b.lock()
 	b.locks = b.locks[:max(0, len(b.locks)-1)]

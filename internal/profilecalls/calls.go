@@ -21,7 +21,7 @@ type Call struct {
 	Node v8profile.NodeIndex
 	TS   timeline.Nanos
 	Dur  timeline.Nanos
-	// Sample is the index in the profile of the sample that began the call; -1 if an event's trace id began it.
+	// Sample is the index in the profile of the sample that began the call, or -1 if an event's trace id began it.
 	Sample int
 	// Samples is the number of samples during the call.
 	Samples int64

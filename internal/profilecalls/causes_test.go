@@ -48,7 +48,7 @@ type lostTimes struct {
 	inCollections int
 }
 
-// lostByCause runs a Builder and sums the lost time by cause.
+// lostByCause runs a Builder and totals the lost time by cause.
 func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 	p, f := r.Profile, NewFrames(r.Profile)
 	b := NewBuilder(f, mode, func(*Call) {})

@@ -145,7 +145,7 @@ func (l *lookahead) stack(sample int) v8profile.NodeIndex {
 	return l.frames.nodes[l.far.At(sample)].top
 }
 
-// knownStackFrom returns the first sample with a known stack from the given one on; count if there is none.
+// knownStackFrom returns the first sample with a known stack from the given one on, or count if no such sample exists.
 func (l *lookahead) knownStackFrom(s *v8profile.Samples, i int) int {
 	for i < l.count {
 		b := i / block
@@ -224,7 +224,7 @@ func (l *lookahead) ranksIn(s *v8profile.Samples, from, to int) (low, high uint3
 
 // ranksUpTo returns the lowest and the highest rank of samples with known stacks from next up to the given one, exclusive.
 func (l *lookahead) ranksUpTo(to int) (low, high uint32) {
-	whole, last := l.next/block+1, to/block // blocks in between
+	whole, last := l.next/block+1, to/block // the whole blocks between next and to
 	if whole > last {
 		return l.ranksIn(l.near, l.next, to)
 	}

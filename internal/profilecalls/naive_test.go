@@ -158,7 +158,7 @@ func (b *naive) prefix(x, y []v8profile.NodeIndex) []v8profile.NodeIndex {
 	return x
 }
 
-// replace makes the calls match a stack, unless an event locks a call that is not on it.
+// replace makes the calls match a stack, unless an event locks a call that is not on the stack.
 func (b *naive) replace(frames []v8profile.NodeIndex, open bool, ts timeline.Nanos, sample int) {
 	var calls []v8profile.NodeIndex
 	for _, c := range b.js {
@@ -264,7 +264,7 @@ func (b *naive) sample(i int) {
 	}
 }
 
-// run returns the calls of a profile between events.
+// run returns the calls that the rules derive from a profile and events.
 func (b *naive) run(events []Event) []Call {
 	for _, ev := range events {
 		if ev.LegacyInstant && ev.TraceID == 0 {

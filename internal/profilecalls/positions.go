@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Position is a position in a function, and its number of samples. Line and column count from 1; 0 is unknown.
+// Position is a position in a function, and its number of samples. Line and column are 1-based; 0 means unknown.
 type Position struct {
 	Line, Column int32
 	Samples      int64
@@ -37,7 +37,7 @@ func newOpenPositions(p *v8profile.Profile) *openPositions {
 // minUnsorted is the minimum number of unsorted positions that triggers sorting.
 const minUnsorted = 64
 
-// add adds a position to the list of a call, which may be 0, and returns the list.
+// add adds a position to the list of a call and returns the list; list 0 means that the call has no list yet.
 func (s *openPositions) add(list int32, line, column int32) int32 {
 	if list == 0 {
 		if n := len(s.free); n > 0 {

@@ -14,7 +14,7 @@ type ArgReader struct {
 	Enc *timeline.ArgsEncoder
 	// MaxDepth is the number of levels that are encoded as structure; deeper values are kept as text.
 	MaxDepth int
-	// BigInts and TooDeep count, since Reset, integers of more than 64 bits and values below the last level.
+	// BigInts counts the integers of more than 64 bits since Reset; TooDeep counts the values deeper than MaxDepth.
 	BigInts, TooDeep int
 
 	keys jsonscan.KeyCache // keys of members, with their ids in the timeline
@@ -33,7 +33,7 @@ func (a *ArgReader) Count(log *problem.Log, at problem.Position, detail string) 
 	log.AddN(problem.ArgDepthLimit, uint64(a.TooDeep), at, "")
 }
 
-// Members encodes the members of the outermost object, after its bracket.
+// Members encodes the members of the outermost object, whose bracket has been read.
 func (a *ArgReader) Members() {
 	a.keys.Start()
 	for a.nextKey() {
@@ -41,7 +41,7 @@ func (a *ArgReader) Members() {
 	}
 }
 
-// nextKey reads the next key of a dictionary and names the next value with it; false at the end.
+// nextKey reads the next key of a dictionary and uses it for the next value. It returns false at the end of the dictionary.
 func (a *ArgReader) nextKey() bool {
 	if id := a.S.CachedKey(&a.keys); id != 0 {
 		a.Enc.KeyWithID(timeline.KeyID(id))
@@ -93,7 +93,7 @@ func (a *ArgReader) Encode(kind jsonscan.Kind, text []byte, depth int) {
 	}
 }
 
-// EncodeNext reads and encodes a nested value.
+// EncodeNext reads and encodes a nested value. Arrays and objects deeper than MaxDepth are kept as text.
 func (a *ArgReader) EncodeNext(depth int) {
 	if depth <= a.MaxDepth {
 		kind, text := a.S.Value()

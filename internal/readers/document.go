@@ -68,7 +68,7 @@ func (r *Document) Restart() {
 	r.keys.reset()
 }
 
-// Within calls fn with another scanner instead of the Document's, for a text that is a value of the document. If the text is
+// Within calls fn while the Document reads from another scanner, whose text is a value of the document. If the text is
 // truncated or not JSON, the readable part is used, and the document continues.
 func (r *Document) Within(other *jsonscan.Scanner, fn func() error) error {
 	s, index, keys := r.S, r.Index, r.keys
@@ -124,8 +124,8 @@ func (r *Document) where() string {
 	return r.Where()
 }
 
-// Malformed returns an error with the position from which the input is not JSON, for readers that cannot use the part before it;
-// nil if all input so far is JSON.
+// Malformed returns an error with the position from which the input is not JSON, or nil if all input so far is JSON. It is for
+// readers that cannot use the part of the input before the position.
 func (r *Document) Malformed() error { return r.malformed }
 
 // Begin returns the first byte of the document, after a byte order mark.
@@ -173,7 +173,8 @@ func (r *Document) Peek() (byte, error) {
 	return c, nil
 }
 
-// End handles an error from the scanner's Fill: the end of the input is counted and becomes ErrEnded.
+// End handles an error from the scanner's Fill: the end of the input is counted and becomes ErrEnded; other errors get a
+// position.
 func (r *Document) End(err error) error {
 	switch {
 	case err == io.EOF && r.piece != nil:

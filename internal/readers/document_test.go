@@ -54,7 +54,7 @@ func walk(input string, window int) string {
 	return out.String()
 }
 
-// object returns an object with duplicate keys.
+// object returns an object with the given numbers of different keys and of duplicate keys.
 func object(keys, twice int) string {
 	var b strings.Builder
 	for i := range keys + twice {
@@ -77,7 +77,7 @@ func TestKeysTwice(t *testing.T) {
 	}
 }
 
-// A text inside a document that is not JSON neither ends the document nor affects the keys of its objects.
+// An embedded text that is not JSON neither ends the document that contains it nor affects the keys of that document's objects.
 func TestWithin(t *testing.T) {
 	log := new(problem.Log)
 	r := NewDocument(jsonscan.New(strings.NewReader(`{"a":"x","b":[7,8],"a":1,"c":2}`)), log)
@@ -114,7 +114,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Truncated or invalid pieces of another document are errors, and do not affect the next piece.
+// Truncated or invalid pieces of a larger document cause errors, and do not affect the next piece.
 func TestPieces(t *testing.T) {
 	log := new(problem.Log)
 	s := new(jsonscan.Scanner)

@@ -38,8 +38,8 @@ func NewLanes[T timeline.Nanos | float64](b *timeline.Builder, parent timeline.T
 	return s
 }
 
-// Take returns the track for an interval and its index in the Lanes. Call it in order of start times. A track is
-// free again at the end of its interval.
+// Take returns the track for an interval and its index in the Lanes. Call it in order of start time. A track is free again at
+// the end of its interval.
 func (s *Lanes[T]) Take(start, end T) (track timeline.TrackID, lane int) {
 	for s.busy.Len() > 0 && s.busy.Top().end <= start {
 		s.free.Push(s.busy.Pop().lane)

@@ -91,7 +91,7 @@ func (s *Spool[T]) sortSize() int64 {
 	return int64(s.items.Len()) * (collections.RadixKeySize + 4)
 }
 
-// order returns the indexes of the values in memory in order of time, or nil if the values are already sorted.
+// order returns the indexes of the values in memory in time order, or nil if the values are already sorted.
 func (s *Spool[T]) order() []int32 {
 	if !s.unsorted {
 		return nil
@@ -117,7 +117,7 @@ func (s *Spool[T]) order() []int32 {
 	return order
 }
 
-// eachHeld calls fn with the values in memory in order of time.
+// eachHeld calls fn with the values in memory in time order.
 func (s *Spool[T]) eachHeld(fn func(v *T, payload []byte) error) error {
 	order := s.order()
 	for i := range s.items.Len() {
@@ -173,8 +173,7 @@ func (s *Spool[T]) write(v *T, payload []byte) error {
 	return err
 }
 
-// Each calls fn with all values in order of time. Both arguments are valid only during the call. Do not call Add after
-// Each.
+// Each calls fn with all values in time order. Both arguments are valid only during the call. Do not call Add after Each.
 func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	if len(s.runs) == 0 {
 		return s.eachHeld(fn)
@@ -245,7 +244,7 @@ type mergeHead[T any] struct {
 	payload []byte
 }
 
-// next reads the next value; false at the end.
+// next reads the next value. It returns false at the end of the run.
 func (h *mergeHead[T]) next() (bool, error) {
 	if err := h.form.Read(h.r, &h.value); errors.Is(err, io.EOF) {
 		return false, nil

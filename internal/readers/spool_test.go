@@ -29,7 +29,8 @@ func newSpool(tb testing.TB, limit int64) *Spool[value] {
 	return s
 }
 
-// Values are returned with their payloads in order of time, simultaneous ones as added, from memory and disk.
+// Values are returned with their payloads in time order, from memory and disk; simultaneous values keep the order in which they
+// were added.
 func TestOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int64{1, 5_000, 100_000, 1 << 30} {

@@ -35,8 +35,8 @@ func (s *Script) WithoutMissingProbes(program []string) (script *Script, has, la
 	return &Script{Name: s.Name, Tracer: s.Tracer, Text: rest.String()}, has, lacks
 }
 
-// clauseStart returns the index of the next clause for a probe of the program, which is at the start of a line; -1 if there is
-// none.
+// clauseStart returns the index of the next clause for a probe of the program, which is at the start of a line. It returns -1
+// if there is no such clause.
 func clauseStart(text string) int {
 	if strings.HasPrefix(text, programClause) {
 		return 0

@@ -1,8 +1,8 @@
 package tracer
 
 // This file and clauses.go read the tracer scripts that weft ships. A script records probes as lines that weft reads
-// (docs/formats/probes.md). Its text tells everything: its purpose, usage and tested tracer are in the comment at its head, its
-// parameters follow from the features that it uses.
+// (docs/formats/probes.md). All properties of a script are read from its text: the purpose, usage and tested tracer from the
+// comment at its head, and the parameters from the features that it uses.
 
 import (
 	"embed"
@@ -60,7 +60,7 @@ type Script struct {
 // File returns the name of the script's file.
 func (s *Script) File() string { return s.Name + s.Tracer.Extension() }
 
-// About returns the purpose of the script according to its head; "" if there is no such line.
+// About returns the purpose of the script according to its head, or "" if there is no such line.
 func (s *Script) About() string { return s.head(s.File() + ": ") }
 
 // TestedWith returns the sentence in the head that names the tracer with which the script was tested, or explains why it was

@@ -38,7 +38,7 @@ type Options struct {
 	// Stdout receives the standard output of the traced command, and Stderr the messages of the command and the tracer.
 	Stdout, Stderr io.Writer
 
-	// Grace is the time for the tracer to end after an interrupt, before it is killed.
+	// Grace is how long the tracer may take to end after an interrupt before it is killed.
 	Grace time.Duration
 }
 
@@ -94,7 +94,7 @@ type Recording struct {
 // left running can keep the pipes open.
 const drainTime = 300 * time.Millisecond
 
-// Start runs the tracer.
+// Start starts the tracer and returns its recording.
 func Start(opts *Options) (*Recording, error) {
 	records, write, err := os.Pipe()
 	if err != nil {

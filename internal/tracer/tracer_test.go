@@ -155,7 +155,7 @@ func TestTracerThatIgnoresInterrupts(t *testing.T) {
 	}
 }
 
-// Kill does not wait for a tracer that ignores interrupts, before or after one.
+// Kill does not wait for a tracer that ignores interrupts, before or after an interrupt.
 func TestKill(t *testing.T) {
 	for _, interrupted := range []bool{false, true} {
 		r, _ := start(t, `trap '' INT; echo first >&3; while :; do sleep 0.05; done`, &Options{})

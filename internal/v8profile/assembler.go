@@ -80,7 +80,7 @@ const ThreadName = "V8 profile "
 
 // AssemblerOptions limit the memory of an Assembler and choose profiles.
 type AssemblerOptions struct {
-	// Memory limits the total size of all profiles in bytes, without their samples; 0: no limit.
+	// Memory limits the total size of all profiles in bytes, except their samples; 0: no limit.
 	Memory int64
 	// SampleMemory limits the bytes of samples in memory; 0: no limit. The rest goes to temporary files in TempDir ("":
 	// the system's directory).
@@ -147,8 +147,8 @@ const (
 // IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
 func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
 
-// Add adds an event with a name for which IsEventName holds. It reports whether the profile retains everything in the
-// event; heads contain more.
+// Add adds an event with a name for which IsEventName holds. It reports whether the profile retains everything in the event;
+// the event that starts a profile contains more.
 func (a *Assembler) Add(name string, ev *Event) (complete bool) {
 	switch name {
 	case HeadName:
@@ -161,7 +161,8 @@ func (a *Assembler) Add(name string, ev *Event) (complete bool) {
 	return name != HeadName
 }
 
-// Head adds a Profile event, which starts the sampling of its own thread. Of several heads with the same id, the last counts.
+// Head adds a Profile event, which starts the sampling of the thread that wrote it. Of several heads with the same id, the last
+// counts.
 func (a *Assembler) Head(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
@@ -183,7 +184,7 @@ func (a *Assembler) Chunk(ev *Event) {
 	}
 }
 
-// Whole adds a CpuProfile event, written by old versions of Chrome: a complete profile of its own thread.
+// Whole adds a CpuProfile event, written by old versions of Chrome: a complete profile of the thread that wrote the event.
 func (a *Assembler) Whole(ev *Event) {
 	p := a.profile(ev, cmp.Or(ev.ID, wholeID))
 	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS

@@ -234,7 +234,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// Times that count from an impossible start are invalid: their samples are counted and dropped.
+// Times relative to an impossible start are invalid: their samples are counted and dropped.
 func TestAssemblerFarStart(t *testing.T) {
 	const samples = `"cpuProfile":{` + rootAndF + `,"samples":[2,2,2]},"timeDeltas":[-5,7,1]`
 	for _, start := range []timeline.Nanos{maxTime + 1, -maxTime - 1, math.MaxInt64, math.MinInt64} {

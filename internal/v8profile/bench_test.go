@@ -61,7 +61,7 @@ func TestSampleSize(t *testing.T) {
 	}
 }
 
-// TestReadAllocations checks that single samples need no allocations.
+// TestReadAllocations checks that individual samples need no allocations.
 func TestReadAllocations(t *testing.T) {
 	count := func(samples int) float64 {
 		data := generate(t, samples)

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build builds a Profile from the draft, starting at start, with its samples in a spool; nil if there are no nodes.
+// build builds a Profile from the draft, starting at start, with its samples in a spool. It returns nil if there are no nodes.
 // Errors come from temporary files.
 func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	if len(d.nodes) == 0 {
@@ -45,7 +45,7 @@ func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 // inRange reports whether times can be added to a start without overflow.
 func inRange(start timeline.Nanos) bool { return -maxTime <= start && start <= maxTime }
 
-// dropTimes drops the samples whose times count from an out-of-range start.
+// dropTimes drops the samples whose times are relative to an out-of-range start.
 func (d *draft) dropTimes() {
 	if !d.absolute {
 		d.found.tooFar += min(d.samples.n, d.times.n)
@@ -61,8 +61,8 @@ func nodeOf(d *draft, at []NodeIndex, s slot) NodeIndex {
 	return NoNode
 }
 
-// tree numbers the nodes in the order of NodeIndex. It returns the index of each node of the draft; NoNode for nodes
-// outside the tree.
+// tree numbers the nodes in the order of NodeIndex. It returns the index of each node of the draft, or NoNode for nodes outside
+// the tree.
 func (d *draft) tree(p *Profile) []NodeIndex {
 	from, children := d.childLists()
 	at := slices.Repeat([]NodeIndex{NoNode}, len(d.nodes))

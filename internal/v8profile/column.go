@@ -163,7 +163,7 @@ func (r *positionReader) advance() {
 	r.value = int32(r.list.next())
 }
 
-// at returns the position of a sample, 0 if unknown. Call it for every sample in order.
+// at returns the position of a sample, or 0 if unknown. Call it for every sample in order.
 func (r *positionReader) at(sample int) int32 {
 	if r.sample != sample {
 		return 0

@@ -87,7 +87,7 @@ func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
 	return memberRead, r.nodeMember(&n.nodeReader, key)
 }
 
-// closeLegacy stores a complete node. Lines and columns count from 1 here (profile-calls.md 2).
+// closeLegacy stores a complete node. Lines and columns are 1-based here (profile-calls.md 2).
 func (r *decoder) closeLegacy(n *legacyNode) {
 	n.base.line = max(n.base.line-1, -1)
 	n.base.column = max(n.base.column-1, -1)

@@ -53,7 +53,7 @@ type draft struct {
 	source     string
 	start, end bound
 	legacy     bool           // start and end are in seconds
-	absolute   bool           // times do not count from the start
+	absolute   bool           // times are not relative to the start
 	offset     timeline.Nanos // added to absolute times
 	lostRoot   bool           // the last node replaces the root, which the data lacks
 	found      findings
@@ -92,7 +92,7 @@ type findings struct {
 	doubled     int // nodes listed as a child more than once, or below themselves
 	unknown     int // samples with unknown nodes
 	backwards   int // samples earlier than the previous one
-	tooFar      int // samples that count from a start that is out of range
+	tooFar      int // samples whose times are relative to an out-of-range start
 }
 
 // functionKey identifies a Function.

@@ -49,7 +49,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestDepth is case PM02.
+// TestDepth is case PM02: the depth of nodes.
 func TestDepth(t *testing.T) {
 	p, _ := read(t, strings.NewReader(tree("1 0 root", "2 1 A", "3 2 B", "4 2 C", "5 1 D", "6 5 E", "7 6 F")))
 	got := map[string]int32{}
@@ -95,7 +95,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// TestRepair checks that single (program) samples are replaced according to the unrepaired samples.
+// TestRepair checks that isolated (program) samples are replaced, depending on the unrepaired samples around them.
 func TestRepair(t *testing.T) {
 	nodes := `"nodes":[{"id":1},{"id":2,"parent":1,"callFrame":{"functionName":"(program)"}},
 		{"id":3,"parent":1,"callFrame":{"functionName":"(idle)"}},{"id":4,"parent":1},{"id":5,"parent":4},{"id":6,"parent":1}]`

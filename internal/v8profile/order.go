@@ -31,7 +31,7 @@ func (d *draft) rawSamples(base timeline.Nanos) *rawReader {
 	}
 }
 
-// read stores the next sample in s; it returns false if there is none.
+// read stores the next sample in s. It returns false at the end.
 func (r *rawReader) read(s *rawSample) bool {
 	if r.next == r.n {
 		return false
@@ -91,7 +91,7 @@ func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn f
 	if err := advance(); err != nil {
 		return err
 	}
-	// lateBefore calls fn for the late samples before s; nil: for all.
+	// lateBefore calls fn for the late samples before s, or for all if s is nil.
 	lateBefore := func(s *rawSample) error {
 		for more && (s == nil || rawBefore(&next, s) < 0) {
 			if err := fn(&next); err != nil {
@@ -164,7 +164,7 @@ func (p *Profile) importSamples(d *draft, at []NodeIndex) error {
 	return err
 }
 
-// repairer replaces a single (program) sample between two samples that share a bottom frame with the first of the two: the
+// repairer replaces an isolated (program) sample between two samples that share a bottom frame with the first of the two: the
 // profiler interrupted V8 where it could not walk the stack (profile-calls.md 3).
 type repairer struct {
 	p      *Profile

@@ -56,7 +56,7 @@ type LineTicks struct {
 
 // Profile is a profile with its samples in time order. It is immutable and safe for concurrent use.
 type Profile struct {
-	// Start is the time from which the first delta counts.
+	// Start is the time that the first delta is relative to.
 	Start timeline.Nanos
 	// Closing is the end of the last sample, one mean interval after its time (profile-calls.md 3). It does not depend
 	// on the end time that the profiler recorded.
@@ -92,7 +92,7 @@ func (p *Profile) Function(f FunctionIndex) *Function { return &p.functions[f] }
 // FunctionOf returns the function of a node.
 func (p *Profile) FunctionOf(n NodeIndex) *Function { return &p.functions[p.nodes[n].Function] }
 
-// DeoptReason returns the reason why V8 discarded optimized code of a node; empty if it did not.
+// DeoptReason returns the reason why V8 discarded optimized code of a node, or "" if it did not.
 func (p *Profile) DeoptReason(n NodeIndex) string { return p.texts[p.nodes[n].deopt] }
 
 // LineTicks returns the sampled lines of a node's function.
@@ -109,7 +109,7 @@ func (p *Profile) Meta(n NodeIndex) bool {
 	return n == 0 || n == p.Program || n == p.Idle || n == p.Collector
 }
 
-// MaxDepth returns the number of calls on the longest call path; 0 for a profile without calls.
+// MaxDepth returns the number of calls on the longest call path, or 0 for a profile without calls.
 func (p *Profile) MaxDepth() int32 {
 	deepest := int32(-1)
 	for i := range p.nodes {

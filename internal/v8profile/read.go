@@ -61,7 +61,7 @@ func (r *decoder) ended() error {
 	return r.Failed(fmt.Errorf("the document ends before its samples do: %w", io.ErrUnexpectedEOF))
 }
 
-// startTime returns the recorded start; ok is false if there is none.
+// startTime returns the recorded start; ok is false if it is missing.
 func (d *draft) startTime() (ts timeline.Nanos, ok bool) { return d.start.in(d.legacy) }
 
 // in returns the bound, which is in seconds in legacy documents.

@@ -21,7 +21,7 @@ type sampleList struct {
 	n              int
 	blocks         []sampleBlock
 	lines, columns bool // whether they are known
-	gaps           bool // samples were dropped in between
+	gaps           bool // samples between the stored ones were dropped
 }
 
 // sampleBlock locates SampleBlock samples, or fewer in the last block of a profile.

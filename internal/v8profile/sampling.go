@@ -18,7 +18,7 @@ const (
 	minGap   timeline.Nanos = 1_000_000 // shorter gaps come from extra samples
 	binWidth timeline.Nanos = 500_000
 
-	// maxIntervals is the number of intervals that a sample may represent.
+	// maxIntervals is the maximum number of intervals that a sample may represent.
 	maxIntervals = 5
 )
 

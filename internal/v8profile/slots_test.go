@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSlots adds ids to a slotTable in several orders: each keeps its slot, and slots are numbered in the order of the
-// ids.
+// TestSlots adds ids to a slotTable in several orders: each keeps its slot, and slots are numbered in the order in which ids
+// are added.
 func TestSlots(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for name, ids := range map[string]func(i int) int64{

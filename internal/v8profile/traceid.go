@@ -17,8 +17,8 @@ type TraceIDs struct {
 	BeginData, Direct, Data uint64
 }
 
-// ID returns the effective id: args.beginData.sampleTraceId if there is a beginData, otherwise args.sampleTraceId,
-// otherwise args.data.sampleTraceId; 0 if there is no id.
+// ID returns the effective id: args.beginData.sampleTraceId if there is a beginData, otherwise args.sampleTraceId, otherwise
+// args.data.sampleTraceId, or 0 if there is no id.
 func (t *TraceIDs) ID() uint64 {
 	switch {
 	case t.HasBeginData:

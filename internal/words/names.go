@@ -36,8 +36,8 @@ func List(names []string) string {
 // maxLength bounds the length in bytes of names that are compared.
 const maxLength = 64
 
-// Near returns the name that text most likely means: one that differs by at most maxTypos, or else one that starts with text; ""
-// if there is none. Among equally near names it prefers one that starts with text, then the first.
+// Near returns the name that text most likely means: one that differs by at most maxTypos, or else one that starts with text.
+// It returns "" if there is no such name. Among equally near names it prefers one that starts with text, then the first.
 func Near(text string, names []string) string {
 	if text == "" || len(text) > maxLength {
 		return ""

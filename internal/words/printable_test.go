@@ -31,8 +31,8 @@ func TestPrintable(t *testing.T) {
 		"\u202egnp.\u2066x":             `\u202egnp.\u2066x`,
 		"a\u2028\u200f\ufeff":           `a\u2028\u200f\ufeff`,
 		"\U000e0041":                    `\U000e0041`,
-		"\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", // a visible format character
-		"\u06dd١":                       "\u06dd١",                       // a format character that is seen
+		"\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", // joiners, which are part of the spelling
+		"\u06dd١":                       "\u06dd١",                       // a visible format character
 	} {
 		got := words.Printable(text)
 		if got != want {
@@ -55,7 +55,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// No function here changes the prefix that Plain finds.
+// No function here changes the prefix that PlainPrefix finds.
 func TestPlain(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a\\b~ ": 5, "ab\x7f": 2, "\tx": 0, "aé": 1} {
 		if got := words.PlainPrefix([]byte(text)); got != want {

@@ -53,7 +53,7 @@ func TestPad(t *testing.T) {
 	}
 }
 
-// Whole scripts, to detect ranges that are missing from the table.
+// This test checks whole scripts, to detect ranges that are missing from the table.
 func TestScripts(t *testing.T) {
 	for name, columns := range map[string]int{"Han": 2, "Hiragana": 2, "Yi": 2, "Bopomofo": 2, "Tangut": 2, "Latin": 1, "Cyrillic": 1, "Arabic": 1} {
 		table := unicode.Scripts[name]

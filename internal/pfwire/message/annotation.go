@@ -41,7 +41,7 @@ var annotationKinds = [...]AnnotationKind{
 	schema.DebugAnnotation_StringValueIID:  TextAnnotation,
 }
 
-// Annotation decodes a DebugAnnotation message (perfetto.md 2), without its members.
+// Annotation decodes a DebugAnnotation message (perfetto.md 2), except its members.
 type Annotation struct {
 	Name    []byte
 	NameIID uint64 // 0: see Name
@@ -117,7 +117,8 @@ func (s Scalar) Int() int64 { return int64(s.scalar) }
 // Double returns the value of a DoubleAnnotation.
 func (s Scalar) Double() float64 { return math.Float64frombits(s.scalar) }
 
-// Members returns the entries of a dictionary or the elements of an array, which are annotations; none for other values.
+// Members returns the entries of a dictionary or the elements of an array, which are annotations. For other values, the List is
+// empty.
 func (a *Annotation) Members() List {
 	switch a.Kind {
 	case DictAnnotation:
@@ -128,8 +129,8 @@ func (a *Annotation) Members() List {
 	return List{}
 }
 
-// NestedValue decodes a DebugAnnotation.NestedValue message, without its members. Its kind is bool, int, double, text, dictionary
-// or array.
+// NestedValue decodes a DebugAnnotation.NestedValue message, except its members. Its kind is bool, int, double, text,
+// dictionary or array.
 type NestedValue struct {
 	Scalar
 	Text []byte

@@ -61,7 +61,7 @@ func slot(field int) (i int, ok bool) {
 	return field, field < numFields
 }
 
-// at returns the start of a field's last occurrence, plus 1; 0 if it is missing.
+// at returns the start of a field's last occurrence, plus 1, or 0 if the field is missing.
 func (f *fields) at(field int) uint32 {
 	i, _ := slot(field)
 	return f.last[i]

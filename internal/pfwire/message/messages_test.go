@@ -327,9 +327,9 @@ var witnesses = []witness{
 	}),
 }
 
-// thinksOtherwise reports whether the decoders can read a message with unknown fields differently: they do not know the values of
-// enums, count mistyped messages in lists, and, if they are structs, accept fields with any wire type or number, such as the
-// payload of a packet.
+// thinksOtherwise reports whether the decoders may read a message with unknown fields differently from the generated structs:
+// they do not know the values of enums, count mistyped messages in lists, and, if they are structs, accept fields with any wire
+// type or number, such as the payload of a packet.
 func thinksOtherwise(m protoreflect.Message, isStruct bool) (otherwise bool) {
 	for unknown := m.GetUnknown(); len(unknown) > 0; {
 		number, wireType, n := protowire.ConsumeField(unknown)

@@ -206,7 +206,7 @@ func (c *ClockReading) IsIncremental() bool {
 	return c.uint(schema.ClockSnapshotClock_IsIncremental) != 0
 }
 
-// Multiplier returns the length of a unit in nanoseconds; 1 if it is missing or invalid.
+// Multiplier returns the length of a unit in nanoseconds, or 1 if it is missing or invalid.
 func (c *ClockReading) Multiplier() int64 {
 	if m := c.int(schema.ClockSnapshotClock_UnitMultiplierNS); m > 0 {
 		return m

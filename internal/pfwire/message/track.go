@@ -22,7 +22,8 @@ func (d *TrackDescriptor) Name() []byte {
 	return d.bytes(d.oneof(schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName))
 }
 
-// Process, Thread and Counter return the encoded ProcessDescriptor, ThreadDescriptor or CounterDescriptor; nil if it is missing.
+// Process, Thread and Counter return the encoded ProcessDescriptor, ThreadDescriptor or CounterDescriptor, or nil if it is
+// missing.
 func (d *TrackDescriptor) Process() []byte { return d.bytes(schema.TrackDescriptor_Process) }
 func (d *TrackDescriptor) Thread() []byte  { return d.bytes(schema.TrackDescriptor_Thread) }
 func (d *TrackDescriptor) Counter() []byte { return d.bytes(schema.TrackDescriptor_Counter) }
@@ -50,7 +51,7 @@ func (d *TrackDescriptor) HasMark() bool {
 	return d.has(schema.TrackDescriptor_WeftMark) || slices.Contains(d.fields.Mistyped(), schema.TrackDescriptor_WeftMark)
 }
 
-// Mistyped is like fields.Mistyped, but ignores the mark, see HasMark.
+// Mistyped is like fields.Mistyped, but ignores the mark (see HasMark).
 func (d *TrackDescriptor) Mistyped() []int {
 	return slices.DeleteFunc(d.fields.Mistyped(), func(n int) bool { return n == schema.TrackDescriptor_WeftMark })
 }
@@ -127,7 +128,7 @@ func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts
 func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
 func (m *TrackMark) Input() []byte   { return m.bytes(schema.WeftTrackMark_Input) }
 
-// RecordedPID returns the pid of a process in its recording, or false if that is the pid in the descriptor.
+// RecordedPID returns the pid of a process in its recording, or false if it is the same as the pid in the descriptor.
 func (m *TrackMark) RecordedPID() (int64, bool) {
 	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
 }
@@ -186,7 +187,8 @@ func (t *ProcessTree) Next() bool { return t.r.Next() }
 // Err returns the error that stopped Next, if any.
 func (t *ProcessTree) Err() error { return t.r.Err() }
 
-// Process and Thread return the current entry, an encoded ProcessTreeProcess or ProcessTreeThread; nil for the other type.
+// Process and Thread return the current entry, an encoded ProcessTreeProcess or ProcessTreeThread, or nil if the entry has the
+// other type.
 func (t *ProcessTree) Process() []byte { return t.entry(schema.ProcessTree_Processes) }
 func (t *ProcessTree) Thread() []byte  { return t.entry(schema.ProcessTree_Threads) }
 

@@ -74,7 +74,7 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 // isDropped marks the keys in dropped.
 const isDropped = 1
 
-// keptKey returns the next key of args whose value is kept, skipping the others; false at the end.
+// keptKey returns the next key of args whose value is kept, skipping the others. It returns false at the end of args.
 func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	s := es.S
 	for {
@@ -119,7 +119,7 @@ func (rd *reader) weftKey(name string) {
 	rd.Enc.Key([]byte(name))
 }
 
-// closeWeft closes the dictionary that weftKey opened, so that other arguments may follow.
+// closeWeft closes the dictionary that weftKey opened, so that other arguments can follow.
 func (rd *reader) closeWeft() {
 	if rd.inWeft {
 		rd.inWeft = false

@@ -54,8 +54,8 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	return track, true
 }
 
-// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time becomes an argument
-// if the producer requests it.
+// async adds a b, e or n event (section 11). Asynchronous tracks have no thread clock, so a thread time becomes an argument if
+// the producer requests it.
 func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	track, ok := rd.asyncTrack(false)
 	if !ok {
@@ -73,8 +73,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	return true, rd.send()
 }
 
-// legacyAsync adds an S, F, T or p (section 12). An F has no name, because it closes the slice last opened under its
-// id.
+// legacyAsync adds an S, F, T or p event (section 12). An F has no name, because it closes the slice last opened under its id.
 func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	track, ok := rd.asyncTrack(true)
 	if !ok {

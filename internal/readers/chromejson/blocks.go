@@ -14,11 +14,11 @@ import (
 
 // The event list is split into blocks of whole events, which are scanned in parallel and added in order.
 //
-// Scanning an event (finding its fields, encoding its arguments) depends on no other event; adding it (phases, tracks,
-// names, problems) depends on all events before it. A block ends at an apparent border between two events;
-// scanning up to it shows whether it is one. Anything unexpected (a wrong border, damage, the end of the list) ends
-// reading in blocks at that point, and sequential reading takes over. A single unusual event, such as one with a
-// duplicate key, is rescanned when it is added. So the result is byte for byte the same as without blocks.
+// Scanning an event (finding its fields, encoding its arguments) depends on no other event; adding it (phases, tracks, names,
+// problems) depends on all events before it. A block ends at an apparent border between two events; scanning up to it shows
+// whether it is a real one. Anything unexpected (a wrong border, damage, the end of the list) ends reading in blocks at that
+// point, and sequential reading takes over. An unusual event, such as one with a duplicate key, is rescanned when it is added.
+// So the result is byte for byte the same as without blocks.
 //
 // Data passed between goroutines is small and free of pointers: members in a jsonscan.Pack, encoded arguments, and
 // new argument names, which receive their ids when they are added.
@@ -155,7 +155,7 @@ func (c *splitter) remaining() io.Reader {
 	return c.rest
 }
 
-// next splits off a block; false if it cannot.
+// next splits off a block. It returns false if it cannot find a border.
 func (c *splitter) next(b *block) bool {
 	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
 		c.fill(size)
@@ -218,7 +218,7 @@ func trimEnd(text []byte) []byte {
 	return text
 }
 
-// addBlock adds the events of a block.
+// addBlock adds the events of a block, and rescans the unusual ones.
 func (rd *reader) addBlock(b *block) error {
 	args := uint32(0)
 	for i := range b.events {

@@ -10,8 +10,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Large inputs are read in blocks from about the first megabyte to the last: tests that compare blocks with sequential
-// reading would also pass without any block. The recordings have one event per line, and white space between events.
+// Large inputs are read in blocks from about the first megabyte to the last. Tests that compare reading in blocks with
+// sequential reading would also pass if nothing were read in blocks. The recordings have one event per line, and white space
+// between events.
 func TestBlocksReachTheEnd(t *testing.T) {
 	for _, name := range []string{"traces/chrome/chrome-devtools-small.json", "traces/node/node-v24-all-node_trace.json"} {
 		data := recording.Bytes(t, name)

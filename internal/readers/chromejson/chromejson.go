@@ -17,8 +17,8 @@
 // Later passes pair begin and end events, nest slices, resolve flows and assign process ids that Perfetto can
 // represent. Package jsonscan reads the text.
 //
-// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error from Read means
-// that the input as a whole is unreadable.
+// Bad data in individual events is counted in readers.Options.Problems and never stops reading. An error from Read means that
+// the input as a whole is unreadable.
 package chromejson
 
 import (
@@ -40,8 +40,8 @@ import (
 type Options struct {
 	readers.Options
 
-	// Profiles assembles the V8 CPU profiles of the trace; their processes and threads are TrackIDs. If it is nil, the
-	// pieces of the profiles stay events of the trace.
+	// Profiles assembles the V8 CPU profiles of the trace; it identifies processes and threads by their TrackIDs. If it is nil,
+	// the pieces of the profiles stay events of the trace.
 	Profiles *v8profile.Assembler
 	// Workers is the number of scanning goroutines, at most 64; with 0 or 1, the calling goroutine scans. It does not
 	// affect the result.
@@ -50,8 +50,8 @@ type Options struct {
 	block int // size of a block; 0: blockSize
 }
 
-// Read reads the unpacked Chrome JSON trace r into b. Errors from r, b and ctx, and for inputs that are not Chrome JSON
-// traces, state their position.
+// Read reads the unpacked Chrome JSON trace r into b. Errors from r, b and ctx, and errors about inputs that are not Chrome
+// JSON traces, include the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
 	defer rd.recycle()

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// counter adds the values of a C, one counter per member of its args (section 13).
+// counter adds the values of a C event, one counter per member of its args (section 13).
 func (rd *reader) counter() error {
 	ev := &rd.ev
 	args := ev.get(fieldArgs)
@@ -183,8 +183,8 @@ func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey,
 	return rd.b.Add(out)
 }
 
-// memoryDump adds the totals of a v and its top-level allocators (section 17) as counters below one track of the
-// process. All its numbers are hexadecimal strings.
+// memoryDump adds the totals of a v event and its top-level allocators (section 17) as counters below one track of the process.
+// All its numbers are hexadecimal strings.
 func (rd *reader) memoryDump() error {
 	args := rd.ev.get(fieldArgs)
 	d := dumpReader{rd: rd, process: rd.process()}
@@ -321,7 +321,7 @@ func (d *dumpReader) attribute(allocator, name []byte) {
 	d.add(val, string(units.str()))
 }
 
-// add adds a value under the name in rd.buf.
+// add adds a counter value, with the name in rd.buf.
 func (d *dumpReader) add(v value, units string) {
 	number, ok := dumpValue(v)
 	if !ok || d.err != nil {

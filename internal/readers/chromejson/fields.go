@@ -144,7 +144,7 @@ func (es *eventScanner) scanEvent() {
 	}
 }
 
-// scanField scans the value of a field, whatever its kind.
+// scanField scans the value of a field, whatever the value's kind.
 func (es *eventScanner) scanField(f field) {
 	ev := &es.ev
 	if ev.has(f) {
@@ -201,7 +201,7 @@ func (es *eventScanner) scanID2() {
 	}
 }
 
-// name returns the text of a string, number or bool; nil for other values.
+// name returns the text of a string, number or bool, or nil for other values.
 func (v value) name() []byte {
 	switch v.kind {
 	case jsonscan.String, jsonscan.Integer, jsonscan.Number, jsonscan.Word, jsonscan.True, jsonscan.False:
@@ -210,7 +210,7 @@ func (v value) name() []byte {
 	return nil
 }
 
-// str returns the text of a string; nil for other values.
+// str returns the text of a string, or nil for other values.
 func (v value) str() []byte {
 	if v.kind == jsonscan.String {
 		return v.text
@@ -241,7 +241,7 @@ func (v value) nanos() (timeline.Nanos, bool) {
 	return 0, false
 }
 
-// scanPhase sets ev.ph from the first character of the phase; false if the event has no phase.
+// scanPhase sets ev.ph from the first character of the phase. It returns false if the event has no phase.
 func (ev *event) scanPhase() bool {
 	ph := ev.get(fieldPh).str()
 	if len(ph) == 0 {
@@ -313,7 +313,7 @@ func (rd *reader) threadTime(f field) timeline.Nanos {
 	return t
 }
 
-// addNanos adds two times; false if the sum overflows or is the last possible time, after which nothing can end.
+// addNanos adds two times. It returns false if the sum overflows or is the last possible time, after which nothing can end.
 func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
 	sum := a + b
 	return sum, (sum > a) == (b > 0) && sum < math.MaxInt64

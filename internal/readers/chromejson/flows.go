@@ -33,7 +33,7 @@ func flowID(v value) (num uint64, text []byte, ok bool) {
 	return 0, nil, false
 }
 
-// hexadecimal converts digits without a prefix; false if they are missing, are invalid or exceed 64 bits.
+// hexadecimal converts digits without a prefix. It returns false if they are missing, invalid or exceed 64 bits.
 func hexadecimal(digits []byte) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(string(digits), 16, 64)
 	return n, err == nil
@@ -41,7 +41,7 @@ func hexadecimal(digits []byte) (n uint64, ok bool) {
 
 func isTrue(v value) bool { return v.kind == jsonscan.True }
 
-// flow adds an s, t or f on the event's thread (section 15).
+// flow adds an s, t or f event on the event's thread (section 15).
 func (rd *reader) flow() error {
 	ev := &rd.ev
 	id, _, _ := ev.id()

@@ -53,7 +53,7 @@ func (v value) identifier() (num int64, text string) {
 	return 0, ""
 }
 
-// number converts an integer field; false for other values and for integers beyond 64 bits.
+// number converts an integer field. It returns false for other values and for integers beyond 64 bits.
 func (ev *event) number(f field) (int64, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer {

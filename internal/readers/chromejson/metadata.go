@@ -27,7 +27,7 @@ type timedText struct {
 // maxMetadataTimes limits the number of attributes that are ordered by time; beyond it, file order decides.
 const maxMetadataTimes = 100_000
 
-// latest reports whether no value of key has a later time.
+// latest reports whether ts is the latest time of key so far, and if so records it.
 func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	last, ok := m.times[key]
 	if ok && ts < last {
@@ -39,8 +39,8 @@ func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	return true
 }
 
-// metadataEvent reads an M (section 14). Its time decides only which of several values counts: a missing time is 0, and
-// a negative one is valid. An M alone does not make a thread appear, because viewers do not show tracks without events.
+// metadataEvent reads an M event (section 14). Its time decides only which of several values counts: a missing time is 0, and a
+// negative one is valid. An M alone does not make a thread appear, because viewers do not show tracks without events.
 func (rd *reader) metadataEvent() error {
 	ev := &rd.ev
 	ev.ts = 0
@@ -126,7 +126,7 @@ func (rd *reader) metadataText(name string) ([]byte, bool) {
 	return text, true
 }
 
-// wholeNumber returns a number or numeric string, rounded and clamped to the given bounds; false for other values.
+// wholeNumber returns a number or numeric string, rounded and clamped to the given bounds. It returns false for other values.
 func wholeNumber(v value, low, high int64) (int64, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
@@ -162,7 +162,7 @@ func (rd *reader) sortIndex(track timeline.TrackID) {
 	rd.b.SetSortIndex(track, int32(n))
 }
 
-// metadataAttribute turns any other M into an attribute of the trace.
+// metadataAttribute turns any other M event into an attribute of the trace.
 func (rd *reader) metadataAttribute(name string) {
 	v, member := rd.ev.get(fieldArgs), "args"
 	pid, pidText := rd.ev.get(fieldPid).identifier()

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// event adds the scanned event. Errors come from the Builder.
+// event adds the scanned event, and its flow end if it has one. It counts and drops events without a usable phase or time.
+// Errors come from the Builder.
 func (rd *reader) event() error {
 	ev := &rd.ev
 	if ev.duplicates > 0 {
@@ -39,8 +40,8 @@ func (rd *reader) event() error {
 	return err
 }
 
-// phase contains the only switch on the phase (section 17, phase table). It reports whether it added an event that can
-// carry a flow end.
+// phase adds the event according to its phase; it contains the only switch on the phase (section 17, phase table). It reports
+// whether it added an event that can carry a flow end.
 func (rd *reader) phase() (carrier bool, err error) {
 	switch rd.ev.ph {
 	case 'X':
@@ -141,7 +142,7 @@ func (rd *reader) instructionCount(name string, v value) {
 	}
 }
 
-// complete adds an X (section 9).
+// complete adds an X event (section 9).
 func (rd *reader) complete() (bool, error) {
 	if rd.isWholeProfile() {
 		return false, nil
@@ -174,7 +175,7 @@ func (rd *reader) complete() (bool, error) {
 	return true, rd.send()
 }
 
-// markTask records whether a slice is a task.
+// markTask records whether a slice is a task, and whether it is a loop task.
 func markTask(out *timeline.Event) {
 	out.Task, out.LoopTask = producers.IsTask(out.Name), producers.IsLoopTask(out.Name)
 }
@@ -198,7 +199,7 @@ func (rd *reader) threadEvent(kind timeline.Kind) error {
 	return rd.send()
 }
 
-// instant adds an i, I or R (section 10).
+// instant adds an i, I or R event (section 10).
 func (rd *reader) instant() error {
 	if rd.isWholeProfile() {
 		return nil
@@ -251,7 +252,7 @@ func (rd *reader) weftID(name string, f field) {
 	rd.weftValue(name, v)
 }
 
-// threadState adds a T that is a thread state (section 17).
+// threadState adds a T event that is a thread state (section 17).
 func (rd *reader) threadState() error {
 	dur, ok := rd.duration()
 	if !ok {
@@ -307,7 +308,8 @@ func (rd *reader) weftEventID(id value, kind timeline.AsyncIDKind) {
 	rd.Enc.EndDict()
 }
 
-// secondID adds the unused part of id2: the meaning of a second id is unknown, and an id2 without an id has none.
+// secondID adds the id in id2 that the event does not use, because the meaning of a second id is unknown. If id2 contains no
+// id, secondID adds {}.
 func (rd *reader) secondID() {
 	if id := rd.ev.get(fieldID2Global); id.isID() {
 		rd.weftEventID(id, timeline.AsyncGlobal)
@@ -329,8 +331,8 @@ func (rd *reader) weftTime(name string, f field) {
 	}
 }
 
-// objectEvent adds an N, O or D: the creation, a snapshot or the deletion of an object. Scope and id distinguish
-// objects within a process or, if the id is global, in the whole trace (section 17).
+// objectEvent adds an N, O or D event: the creation, a snapshot or the deletion of an object. Scope and id distinguish objects
+// within a process or, if the id is global, in the whole trace (section 17).
 func (rd *reader) objectEvent() error {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -372,8 +374,8 @@ func (rd *reader) objectEvent() error {
 	return rd.send()
 }
 
-// objectsTrack returns the track for objects of a class and scope. Tracks of one class share a name, so viewers show
-// them as one.
+// objectsTrack returns the track for objects of a class and scope. Tracks of the same class share a name, so viewers show them
+// as one.
 func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
 	key := objectsKey{parent, class, scope}
 	id, ok := rd.objects[key]
@@ -421,7 +423,7 @@ func startsObject(s *jsonscan.Scanner) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(s.Window(), " \t\r\n"), []byte("{"))
 }
 
-// seekMember moves s to the value of a member of its current object; false if the object lacks it.
+// seekMember moves s to the value of a member of its current object. It returns false if the object lacks it.
 func seekMember(s *jsonscan.Scanner, name string) bool {
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		if string(key) == name {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collectProfile passes a piece of a profile to the Assembler (profile-calls.md 2). It reports whether the profile
-// contains all data of the event; heads contain more.
+// collectProfile passes a piece of a profile to the Assembler (profile-calls.md 2). It reports whether the profile contains all
+// data of the event; the event that starts a profile contains more.
 func (rd *reader) collectProfile(name string) (complete bool) {
 	if rd.opts.Profiles == nil || !v8profile.IsEventName(name) {
 		return false

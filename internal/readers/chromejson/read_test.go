@@ -109,7 +109,7 @@ func TestDeepArgsAreJSONOrText(t *testing.T) {
 	}
 }
 
-// Wherever the input is truncated, the complete events are used and nothing else changes.
+// Wherever the input is truncated, all complete events are read, and the truncation is counted, with at most one damaged event.
 func TestCutAnywhere(t *testing.T) {
 	input := list(6, func(i int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"größe %d","ts":%d,"dur":5,"pid":1,"args":{"a":[1,"\ud83e\udd14"],"b":{}}}`, i, i*10)
@@ -194,7 +194,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 	}
 }
 
-// Arguments of many megabytes are read, and unused members need no window at all.
+// Arguments of several megabytes are read, and unused members of that size are skipped, even with a small initial window.
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 200_000)
 	input := `{"unwanted":["` + large + `"],"traceEvents":[{"ph":"X","name":"x","pid":1,"ts":0,"dur":1,"args":{"picture":"` + large + `"}}]}`
@@ -288,7 +288,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// Without arguments the events are the same.
+// Dropping all arguments changes neither the number of records nor the number of problems that lose data.
 func TestNoArgsKeepsEvents(t *testing.T) {
 	for _, f := range recordings(t, "node", "damaged") {
 		data := recording.Read(t, f.Path)

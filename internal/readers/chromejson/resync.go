@@ -144,8 +144,8 @@ func nextLine(text []byte, from int) int {
 	}
 }
 
-// closingIndex follows brackets and strings from the start of text and returns the index after the first brace that
-// leaves no bracket open; 0 if there is no such brace or brackets before it do not match.
+// closingIndex follows brackets and strings from the start of text and returns the index after the first brace that leaves no
+// bracket open. It returns 0 if there is no such brace or if brackets before it do not match.
 func closingIndex(text []byte) int {
 	var open []byte
 	for i := 0; i < len(text); i++ {
@@ -175,8 +175,8 @@ func closingIndex(text []byte) int {
 	return 0
 }
 
-// nextIndex returns the index of what follows the apparent end of an event: another event, the end of the list or the
-// end of text; 0 if anything else follows.
+// nextIndex returns the index of what follows the apparent end of an event: another event, the end of the list or the end of
+// text. It returns 0 if anything else follows.
 func (rd *reader) nextIndex(text []byte, end int) int {
 	next := end + space(text[end:])
 	if next < len(text) && text[next] == ',' {

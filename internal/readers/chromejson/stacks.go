@@ -139,7 +139,7 @@ func (rd *reader) addFrame(process timeline.TrackID, id string) {
 	}
 }
 
-// reserve accounts for one more frame or id with the given number of text bytes; false at the limit.
+// reserve accounts for one more frame or id with the given number of text bytes. It returns false at the limit.
 func (st *stacks) reserve(text int) bool {
 	if len(st.frames)+len(st.inOrder) >= maxFrames || st.text+text > maxFrameText {
 		return false
@@ -292,8 +292,8 @@ func (rd *reader) endStackOfComplete() {
 // sampleFields are the fields of a P that a sample can represent.
 const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
 
-// profileEvent adds a P. Pieces of V8 profiles are collected or kept unchanged (section 17); other events with a
-// stack are samples. Data that a sample cannot represent, mainly arguments, goes into an additional instant.
+// profileEvent adds a P event. Pieces of V8 profiles are collected or kept unchanged (section 17); other events with a stack
+// are samples. Data that a sample cannot represent, mainly arguments, goes into an additional instant.
 func (rd *reader) profileEvent() error {
 	ev := &rd.ev
 	name := string(ev.get(fieldName).name())

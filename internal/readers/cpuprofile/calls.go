@@ -125,8 +125,8 @@ func functionName(f *v8profile.Function) string {
 	return f.Name
 }
 
-// beginArgs encodes the arguments that all calls of a node share: the definition of the function, with lines and
-// columns that count from 1, and weft's additions. It leaves the dictionary of the additions open.
+// beginArgs encodes the arguments that all calls of a node share: the definition of the function, with 1-based line and column,
+// and weft's additions. It leaves the dictionary of the additions open.
 func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	fn := c.Profile.FunctionOf(n)
 	args := c.to.Args()

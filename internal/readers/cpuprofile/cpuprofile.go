@@ -28,13 +28,13 @@ import (
 type Options struct {
 	readers.Options
 
-	// ProfileMemory limits the bytes of memory for the profile and its calls while it is read; 0: no limit. A profile
-	// that needs more is an error.
+	// ProfileMemory limits the bytes of memory for the profile and its calls while it is read; 0: no limit. A profile that
+	// needs more causes an error.
 	ProfileMemory int64
 	// CallDetails is passed to Thread.
 	CallDetails bool
-	// NoCalls omits the calls. SeparateCalls puts them on a timeline.RoleCalls track below the thread,
-	// which already shows the calls of another profile.
+	// NoCalls omits the calls. SeparateCalls puts them on a timeline.RoleCalls track below the thread, for a thread that
+	// already shows the calls of another profile.
 	NoCalls, SeparateCalls bool
 	// Thread is the sampled thread, if it is already in the Builder; 0: a new one.
 	Thread timeline.TrackID
@@ -50,8 +50,8 @@ const (
 	nodeProcess    = "Node.js"
 )
 
-// Read reads the unpacked .cpuprofile r into b. Errors from r, b and ctx, and for inputs that are not profiles, state
-// their position. The profile stays in memory while it is read, at about 6 bytes per sample.
+// Read reads the unpacked .cpuprofile r into b. Errors from r, b and ctx, and errors about inputs that are not profiles,
+// include the position in the input. The profile stays in memory while it is read, at about 6 bytes per sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := v8profile.ReadWithin(readers.Cancelled(ctx, r), opts.Problems, opts.ProfileMemory)
 	if err != nil {
@@ -113,7 +113,7 @@ func processName(p *v8profile.Profile) string {
 // cancelEvery is the number of samples or calls between checks of the context.
 const cancelEvery = 1 << 12
 
-// addCalls adds the calls of a profile without events (profile-calls.md 4), within a memory limit in bytes.
+// addCalls adds the calls of a profile without events (profile-calls.md 4). memory limits the memory for the calls, in bytes.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
 	calls.inOrder = true

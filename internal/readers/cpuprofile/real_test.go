@@ -41,7 +41,7 @@ func TestAllTimeIsCovered(t *testing.T) {
 	}
 }
 
-// TestFrames checks that frames have the position of their function, with lines and columns that count from 1.
+// TestFrames checks that frames have the position of their function, with 1-based lines and columns.
 func TestFrames(t *testing.T) {
 	tl, _, err := suite.Load(t, strings.NewReader(`{"nodes":[{"id":1},
 		{"id":2,"parent":1,"callFrame":{"functionName":"f","url":"u","lineNumber":9,"columnNumber":0}},

@@ -28,9 +28,9 @@ type call struct {
 	samples int64
 }
 
-// addCalls adds slices for the functions in a thread's samples: a call lasts from the first sample that contains it,
-// with the same callers, to the first one without it. The last sample lasts one interval. onlyJS ignores all other
-// frames.
+// addCalls adds slices for the functions in a thread's samples: a call lasts from the first sample that contains it, with the
+// same callers, to the first one without it. The last sample lasts one interval. With onlyJS, frames that are not JavaScript
+// are ignored.
 func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS bool) error {
 	s := &th.th.samples
 	var open []call
@@ -109,7 +109,7 @@ func (s *stacks) function(frame int32) int32 {
 // maxCallDepth limits the number of frames used from one sample.
 const maxCallDepth = 512
 
-// endCalls adds the calls that end at a time, outermost first, so that they are in order of their start times.
+// endCalls adds the calls that end at a time, outermost first, so that they are ordered by start time.
 func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []call, at float64) error {
 	end, ok := c.nanos(at)
 	for i := range calls {

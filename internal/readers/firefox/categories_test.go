@@ -27,8 +27,8 @@ func categoryThread(name string, stack int, ofStacks, ofFrames string) string {
 "columnNumber":[null,null],"length":2}}`, name, stack+2, stack, ofStacks, ofFrames)
 }
 
-// Categories are the same before and after version 53, which removed stack categories: earlier, the front end filled
-// in the default where neither a frame nor its callers have one.
+// Categories are the same before and after version 53, which removed stack categories: earlier, the front end filled in the
+// default where neither a frame nor its callers had a category.
 func TestFilledInCategories(t *testing.T) {
 	const frames = `"category":[null,2],"subcategory":[null,0],`
 	want := suite.Dump(t, strings.NewReader(categoryProfile(53, ``, frames)), Options{})

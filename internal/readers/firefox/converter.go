@@ -276,8 +276,8 @@ func (c *converter) typeOf(payload []byte) int32 {
 	return 0
 }
 
-// typeByMarkerName returns the type of a row. In older profiles (section 3), that is the marker's name if kind, the
-// type of its payload, has no schema but its name has one; otherwise it is kind.
+// typeByMarkerName returns the type of a row. In older profiles (section 3), the type is the marker's name if kind, the
+// payload's type, has no schema but the name has one; otherwise it is kind.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind

@@ -322,7 +322,7 @@ func (c *converter) since(ms float64) (timeline.Nanos, bool) {
 	return at, ok
 }
 
-// perUnit divides a count by a time; 0 if the time is not positive.
+// perUnit divides a count by a length of time. It returns 0 if the length is not positive.
 func perUnit(count, length float64) float64 {
 	if !(length > 0) {
 		return 0

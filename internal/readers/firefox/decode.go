@@ -32,7 +32,7 @@ type step struct {
 // maxDepth limits the nesting of processes in processes, JSON in strings, and slabs in slabs.
 const maxDepth = 8
 
-// within calls fn while d reads another input: a string in the current input, or a slab of its container. If that is
+// within calls fn while d reads another input: a string in the current input, or a slab of its container. If that input is
 // truncated or malformed, the part before the damage is used, and d then continues with the current input.
 func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	if d.depth == maxDepth {

@@ -41,8 +41,8 @@ const (
 	oldestRaw       = 3
 )
 
-// Read reads the unpacked Firefox profile r into b. Errors from r, b and ctx, and for inputs that are not Firefox
-// profiles, state their position.
+// Read reads the unpacked Firefox profile r into b. Errors from r, b and ctx, and errors about inputs that are not Firefox
+// profiles, include the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := decode(ctx, r, opts)
 	if err != nil {

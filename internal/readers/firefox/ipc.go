@@ -6,9 +6,9 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// Up to five markers describe a message between processes: one at each endpoint, and three along the way (section 5).
-// The message's identity connects them across threads. If both endpoints are known, each has a marker that lasts from
-// one to the other and includes the stages in between.
+// Up to five markers describe a message between processes: one at each endpoint, and three along the way (section 5). The
+// message's identity connects them across threads. If both endpoints are known, each has a marker that lasts from one to the
+// other and includes the intermediate stages.
 type message struct {
 	points [numPoints]markerRef
 	known  [numPoints]bool
@@ -47,7 +47,7 @@ type messages struct {
 	key   []byte           // scratch
 }
 
-// collectMessages finds the markers of a thread that describe messages.
+// collectMessages finds the markers of a thread that describe messages, and records them in their messages.
 func (c *converter) collectMessages(index int, th *threadState) {
 	for i := range th.markers {
 		m := &th.markers[i]
@@ -118,7 +118,8 @@ func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, 
 	return key, p, sync, true
 }
 
-// joinMessages extends the markers of both endpoints from one to the other and suppresses the markers in between.
+// joinMessages extends the markers of both endpoints from one to the other and suppresses the markers of the intermediate
+// stages.
 func (c *converter) joinMessages() {
 	for i := range c.ipc.list {
 		msg := &c.ipc.list[i]

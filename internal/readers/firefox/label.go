@@ -88,7 +88,7 @@ func indexUnquoted(text string, c byte) int {
 	return -1
 }
 
-// placeholder parses the text in braces.
+// placeholder parses the text in braces. It returns false for an unknown placeholder.
 func (s *schema) placeholder(text string) (part, bool) {
 	if question := indexUnquoted(text, '?'); question >= 0 {
 		rest := text[question+1:]

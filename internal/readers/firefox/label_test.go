@@ -114,7 +114,7 @@ func TestHugeSchemas(t *testing.T) {
 			}
 		}
 	}
-	// Fields that neither labels nor flows need cost nothing.
+	// Fields that neither labels nor flows need get no slots.
 	plain := &schema{}
 	for i := range 10_000 {
 		plain.fields = append(plain.fields, field{key: strconv.Itoa(i)})
@@ -124,7 +124,7 @@ func TestHugeSchemas(t *testing.T) {
 	}
 }
 
-// A label with a flow id would give every marker a different name.
+// A label with a flow id is not used, because it would give every marker a different name.
 func TestLabelWithFlow(t *testing.T) {
 	s := schema{fields: []field{{key: "flow", format: formatFlow}, {key: "url"}}}
 	if s.finish("{marker.name} (flow={marker.data.flow})", ""); s.chart != nil {
@@ -135,8 +135,8 @@ func TestLabelWithFlow(t *testing.T) {
 	}
 }
 
-// The tableLabel replaces a label that is only "IPC", because it describes the message. Otherwise it is not used, and
-// never with its flow id.
+// If the markers have flows and the chart label shows only their name, the tableLabel replaces it, without the flow id at its
+// end. In all other cases, the chart label is used.
 func TestLabelOfTable(t *testing.T) {
 	const plain, message = "{marker.name}", "{marker.data.name}(flow={marker.data.flow})"
 	for _, test := range []struct {

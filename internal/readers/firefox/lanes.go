@@ -13,9 +13,9 @@ import (
 // slices on the thread's track, they would make it the busiest thread of the browser.
 const timerWait = "TimerThread::Wait"
 
-// placer finds tracks for the markers of one thread (section 5). Stack-based intervals in which the thread works
-// become slices on its track if they nest. All other intervals share a track per name below the thread, with lanes for
-// those that overlap, as in the front end's marker chart.
+// placer finds tracks for the markers of one thread (section 5). Stack-based intervals in which the thread works become slices
+// on its track if they nest. All other intervals with the same name share a track below the thread, with lanes for overlapping
+// ones, as in the front end's marker chart.
 type placer struct {
 	c    *converter
 	th   *threadState
@@ -24,8 +24,8 @@ type placer struct {
 	net  *readers.Lanes[float64]
 }
 
-// laneSet holds the tracks for all intervals with the same name, which viewers show as one track. All are in the group
-// of the first interval.
+// laneSet holds the tracks for all intervals with the same name, which viewers show as one track. All these tracks are in the
+// group of the first interval.
 type laneSet struct {
 	lanes *readers.Lanes[float64]
 	place timeline.Place

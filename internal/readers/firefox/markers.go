@@ -73,7 +73,8 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	return nil
 }
 
-// encodeArgs encodes a marker's payload and weft's additions.
+// encodeArgs encodes a marker's payload and weft's additions. It also sets the event's name, category and picture if they
+// differ from the marker's.
 func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out *timeline.Event) {
 	c.enc.Reset()
 	p := &c.payload

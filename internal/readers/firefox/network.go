@@ -46,8 +46,8 @@ func (s *schema) addRequestSlots() {
 	}
 }
 
-// requestName returns a name with the method and address of a request. If the payload has no address, it uses the one
-// in the name that Firefox gives the marker, "Load ID: address".
+// requestName returns a name with the method and address of a request. If the payload has no address, it uses the address in
+// the marker's name, "Load ID: address".
 func (p *payloadState) requestName(marker []byte) []byte {
 	slots := p.kind.schema.bySlot
 	text := func(key string) []byte {

@@ -29,7 +29,7 @@ func compareBusy(a, b busy) int {
 	return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.samples, a.samples), cmp.Compare(b.markers, a.markers))
 }
 
-// busy returns the activity of a thread, without the first CPU time, which precedes the recording.
+// busy returns the activity of a thread. It ignores the first CPU time, which was used before the recording.
 func (th *threadState) busy() busy {
 	s := &th.th.samples
 	b := busy{markers: th.th.markers.rows}

@@ -28,7 +28,8 @@ func ranked(t *testing.T, profile string) string {
 	return strings.Join(names[:strings.Count(profile, `"tid"`)], "\n")
 }
 
-// The parent process names the tab most often and is the busiest; an extension comes first in the profile.
+// The process of the recorded tab comes first, unless the profile keeps its own order. Here, the parent process uses the web
+// page most often and is the busiest, and an extension comes first in the profile.
 func TestOrder(t *testing.T) {
 	const (
 		parent = `"processName":"parent","processType":"default","pid":"1"`

@@ -146,7 +146,8 @@ func (c *converter) encodePayload(text []byte) {
 	}
 }
 
-// encodeMember encodes a value in the format of its field.
+// encodeMember encodes a value in the format of its field if it is kept, and stores it if labels, flows or the conversion need
+// it.
 func (c *converter) encodeMember(m *member, v value) {
 	p := &c.payload
 	f := &m.field
@@ -286,7 +287,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 // maxArgDepth is the depth down to which values keep their structure; deeper ones become text.
 const maxArgDepth = 64
 
-// encodeValue encodes a nested value without conversion.
+// encodeValue encodes a nested value without conversion, and counts its problems.
 func (c *converter) encodeValue(v value, depth int) {
 	a := &c.args
 	a.BigInts, a.TooDeep = 0, 0

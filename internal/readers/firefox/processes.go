@@ -19,7 +19,7 @@ type process struct {
 	named bool
 
 	isParent bool // it is the parent process
-	tabUses  int  // markers and samples for the documents of the recorded tab
+	tabUses  int  // number of markers and samples for documents of the recorded tab
 }
 
 // processes finds processes by pid and assigns new ids to duplicates.
@@ -37,7 +37,7 @@ type threadName struct {
 	tid     string
 }
 
-// collect creates the tracks of a profile and its children. A child's times count from its own start.
+// collect creates the tracks of a profile and its children. A child's times are relative to its own start.
 func (c *converter) collect(p *profile, delta float64) {
 	if c.processes.byPID == nil {
 		c.processes.byPID = map[string]*process{}
@@ -90,9 +90,9 @@ func allPages(p *profile, pages []timeline.Page) []timeline.Page {
 	return pages
 }
 
-// process returns the process of a thread. If different raw profiles have processes with the same pid, it was
-// reused, and they are different processes. Firefox writes a raw profile per process; other programs, such as perf's
-// scripts, put the threads of all processes into one.
+// process returns the process of a thread. If different raw profiles have processes with the same pid, the pid was reused, and
+// the processes are different. Firefox writes a raw profile per process; other programs, such as perf's scripts, put the
+// threads of all processes into one.
 func (c *converter) process(th *thread, raw bool) *process {
 	pid := th.pid.text
 	known := c.processes.byPID[pid]
@@ -143,7 +143,7 @@ func (th *thread) displayName() string {
 	return cmp.Or(th.site, th.processName, processNames[th.processType], th.processType)
 }
 
-// addThread creates the track of a thread.
+// addThread creates the track of a thread, and names the thread and its process.
 func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
 	if raw { // processed threads contain these
 		th.startup, th.shutdown = 0, p.meta.shutdownTime

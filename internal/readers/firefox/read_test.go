@@ -144,7 +144,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A stated length has no effect without rows.
+// The stated length of a table has no effect if the table has no rows.
 func TestHugeLength(t *testing.T) {
 	table := `{"length":2147483647,"x":[]}`
 	var tables strings.Builder

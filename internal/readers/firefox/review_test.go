@@ -119,7 +119,7 @@ func TestMembersOfTwoRows(t *testing.T) {
 	}
 }
 
-// Values that a column of long integers cannot represent are reported, except Firefox's own notation for a missing one.
+// Values that a column of long integers cannot represent are reported, except Firefox's own notation for a missing value.
 func TestLongs(t *testing.T) {
 	for text, want := range map[string]struct {
 		value int64

@@ -161,7 +161,7 @@ type cpuUse struct {
 	changes  bool    // the thread's share of CPU time changes
 }
 
-// percent returns the percentage of a period that the thread used, at most 100; NaN if unknown.
+// percent returns the percentage of the CPU time in a period that the thread used, at most 100, or NaN if unknown.
 func (u *cpuUse) percent(used, at, from float64) float64 {
 	nanos := math.Round(at*1e6) - math.Round(from*1e6)
 	if math.IsNaN(used) || !(nanos > 0) {
@@ -200,7 +200,8 @@ func (c *converter) fact(v *steady, kind timeline.FactKind) (f timeline.Fact, ok
 		v.count > 0 && !v.changes && ok && ok2
 }
 
-// findFacts finds the values that are the same in all samples of a thread.
+// findFacts adds the CPU time and event delay of a thread as facts if they are the same in all its samples; otherwise, it
+// records that they change.
 func (c *converter) findFacts(th *threadState) {
 	s := &th.th.samples
 	if s.rows == 0 || s.weightType == weightTracing {
@@ -234,7 +235,7 @@ func (c *converter) addFact(th *threadState, f timeline.Fact) {
 	c.b.AddFact(th.track, f)
 }
 
-// sampleCounters creates counters for a thread's CPU time and event delay. It returns 0 for one that does not change.
+// sampleCounters creates counters for a thread's CPU time and event delay. It returns 0 for a value that does not change.
 func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID) {
 	if th.cpu.changes {
 		cpu = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"})
@@ -374,7 +375,7 @@ type run struct {
 	track       timeline.TrackID
 }
 
-// sample adds a sample; if known is false, it has no value.
+// sample adds a sample, which can end the open slice and start another one; if known is false, the sample has no value.
 func (r *run) sample(at float64, value int64, known bool) error {
 	if math.IsNaN(at) {
 		return nil
@@ -400,7 +401,7 @@ func (r *run) finish() error {
 	return r.end(r.last + r.c.interval)
 }
 
-// end adds the slice.
+// end adds the open slice, which ends at the given time.
 func (r *run) end(at float64) error {
 	r.open = false
 	c := r.c

@@ -164,9 +164,8 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish derives slots and flows from the fields and from two labels: chart, which the Firefox Profiler shows on
-// tracks, and table, which it shows in its marker table. It returns false if there are too many, or if the label is too
-// long.
+// finish derives slots and flows from the fields and from two labels: chart, which the Firefox Profiler shows on tracks, and
+// table, which it shows in its marker table. It returns false if there are too many slots, or if the label is too long.
 func (s *schema) finish(chart, table string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
@@ -182,8 +181,8 @@ func (s *schema) finish(chart, table string) bool {
 	return ok && whole
 }
 
-// labelOf returns the label to use for event names. That is chart, unless markers have flows and chart only shows their
-// name, such as "IPC": then it is table without the flow id at its end, which describes the message.
+// labelOf returns the label to use for event names: chart, unless the markers have flows, chart shows only their name, such as
+// "IPC", and table ends with the flow id. In that case, it is table without the flow id, because table describes the message.
 func (s *schema) labelOf(chart, table string) string {
 	if len(s.flows) == 0 || strings.TrimSpace(chart) != "{marker.name}" {
 		return chart
@@ -196,8 +195,8 @@ func (s *schema) labelOf(chart, table string) string {
 	return chart
 }
 
-// showsFlow reports whether a label contains a flow id. It would give each marker a different name, to show what arrows
-// already show (section 6).
+// showsFlow reports whether a label contains a flow id. Such a label would give each marker a different name, only to show what
+// arrows already show (section 6).
 func (s *schema) showsFlow(label template) bool {
 	return slices.ContainsFunc(label, func(p part) bool { return p.kind == partField && s.slots[p.slot].format.isFlow() })
 }

@@ -30,7 +30,7 @@ type stacks struct {
 // resolvedFrame is a frame in the timeline.
 type resolvedFrame struct {
 	id    timeline.FrameID
-	leaf  timeline.FrameID // the same frame where it is the innermost of a sample
+	leaf  timeline.FrameID // the same frame as the innermost frame of a sample
 	known bool
 	isJS  bool
 }
@@ -64,7 +64,7 @@ func (s *stacks) parent(stack int32) int32 {
 	return parent
 }
 
-// valid reports whether a stack exists; null does not.
+// valid reports whether a stack exists; null is not a stack. It counts a problem if the index is too large.
 func (s *stacks) valid(stack int32) bool {
 	if stack >= int32(s.t.stacks.rows) {
 		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "a stack")
@@ -298,7 +298,7 @@ func (s *stacks) fileOf(frame, fn int) string {
 	return ""
 }
 
-// libOf returns the library of a frame or, if it has none, of its function's resource; nil if neither has one.
+// libOf returns the library of a frame or, if it has none, of its function's resource. It returns nil if neither has one.
 func (s *stacks) libOf(frame, fn int) *lib {
 	library := s.t.frames.lib.at(frame)
 	if library < 0 && hasFlag(s.t.funcs.flags, fn, flagFuncResource) {

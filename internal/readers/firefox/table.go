@@ -23,7 +23,7 @@ type column interface {
 	truncate(n int)
 }
 
-// none represents null in a column of indexes, which are never negative. Newer tables store it as -1.
+// none represents null in a column of indexes, which are never negative. Newer tables store null as -1.
 const none = -1
 
 // ints is a column of indexes and other small integers; null means no value.
@@ -199,7 +199,7 @@ func (c *texts) addNull()                  { c.spans = append(c.spans, span{}) }
 func (c *texts) len() int                  { return len(c.spans) }
 func (c *texts) truncate(n int)            { c.spans = c.spans[:n] }
 
-// at returns a text, which callers must not change; false past the end.
+// at returns a text, which callers must not change. It returns false past the end.
 func (c *texts) at(i int32) ([]byte, bool) {
 	if i < 0 || int(i) >= len(c.spans) {
 		return nil, false
@@ -211,7 +211,7 @@ func (c *texts) at(i int32) ([]byte, bool) {
 	return c.chunks[s.chunk][s.start:s.end:s.end], true
 }
 
-// text returns a text as a string; "" past the end.
+// text returns a text as a string, or "" past the end.
 func (c *texts) text(i int32) string {
 	b, _ := c.at(i)
 	return string(b)
@@ -248,7 +248,7 @@ func (c *values) truncate(n int) {
 	c.texts.truncate(n)
 }
 
-// offset returns the position of a value; none past the end.
+// offset returns the position of a value, or none past the end.
 func (c *values) offset(i int32) int64 {
 	if i < 0 || int(i) >= len(c.offsets) {
 		return none

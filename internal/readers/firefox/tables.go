@@ -128,7 +128,7 @@ func (t *funcTable) read(d *decoder) error {
 	return err
 }
 
-// parent returns the stack of the caller, or none for a root. It may be invalid; a valid one is an earlier stack.
+// parent returns the stack of the caller, or none for a root. The result can be invalid; a valid caller is an earlier stack.
 func (t *stackTable) parent(stack int32) int32 {
 	parent := t.prefix.at(int(stack))
 	if len(t.prefixOffset) > 0 {

@@ -198,7 +198,7 @@ func (d *decoder) readSamples(th *thread) error {
 	return err
 }
 
-// accumulate fills a column of times from differences, if there are any; the first one counts from 0.
+// accumulate fills a column of times from differences, if there are any; the first difference is relative to 0.
 func (c *floats) accumulate(deltas floats) {
 	if len(deltas) == 0 {
 		return

@@ -100,7 +100,7 @@ func (r *reader) encodeSame(h header, later []header) {
 	r.args.Enc.String(h.value)
 }
 
-// readHeaders reads a list of objects that each have a name and a value; false for anything else.
+// readHeaders reads a list of objects that each have a name and a value. It returns false for anything else.
 func (r *reader) readHeaders() ([]header, bool) {
 	s := &r.sub
 	if kind, _ := s.Value(); kind != jsonscan.Array {

@@ -66,8 +66,8 @@ func (r *reader) initiatorOf(kept bool) (from []byte) {
 // maxParents limits the length of a chain of parent stacks.
 const maxParents = 32
 
-// findInitiator returns the url of an initiator, or of the innermost function that has one in the initiator's stack or
-// the stack's parents.
+// findInitiator returns the url of an initiator, or the url of the innermost function with a url in the initiator's stack or
+// its parent stacks.
 func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 	kind, text := s.Value()
 	if kind == jsonscan.String {
@@ -141,8 +141,8 @@ type mention struct {
 	kind   mentionKind
 }
 
-// mentionKind is the kind of a mention. At equal times, redirects to a request come before it, and requests that it
-// initiates after it.
+// mentionKind is the kind of a mention. At equal times, redirects to a request come before the request, and requests that it
+// initiates come after it.
 type mentionKind uint32
 
 const (
@@ -168,11 +168,11 @@ type joiner struct {
 	flows    uint64
 
 	current   address
-	requests  []mention // requests for the address, in order of time
+	requests  []mention // requests for the address, in time order
 	redirects []mention // redirects to the address that no request has followed so far
 }
 
-// maxPerAddress limits the number of stored requests for an address, and of redirects to it: the latest are kept.
+// maxPerAddress limits the number of stored requests for an address, and of redirects to the address: the latest are kept.
 const maxPerAddress = 64
 
 func (j *joiner) run(ctx context.Context) error {
@@ -200,7 +200,7 @@ func (j *joiner) run(ctx context.Context) error {
 	}
 }
 
-// mention processes the next mention of an address.
+// mention processes the next mention of an address: it stores redirects and requests, and adds the arrows to requests.
 func (j *joiner) mention(m *mention) error {
 	switch m.kind {
 	case redirectsTo:
@@ -248,8 +248,8 @@ func (j *joiner) redirect(m *mention) int {
 	return found
 }
 
-// initiator returns the request that initiated m: the only one for the address on the same page or, if that page has
-// none, in the archive; nil if it is missing or ambiguous.
+// initiator returns the request that initiated m: the only one for the address on the same page or, if that page has none, in
+// the archive. It returns nil if that request is missing or ambiguous.
 func (j *joiner) initiator(m *mention) *mention {
 	var inPage, other *mention
 	pages, others := 0, 0

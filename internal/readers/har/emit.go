@@ -104,7 +104,7 @@ func (e *emitter) add(offset int64) error {
 	return e.b.Add(&e.out)
 }
 
-// entry adds an entry with its phases.
+// entry adds an entry with its phases, messages and links.
 func (e *emitter) entry(h *head, payload []byte) error {
 	if e.done++; e.done%(1<<12) == 0 && e.ctx.Err() != nil {
 		return e.ctx.Err()

@@ -41,7 +41,7 @@ type head struct {
 	self, initiator, redirect address
 }
 
-// notApplicable is the time of a phase that did not take place.
+// notApplicable is the duration of a phase that did not take place.
 const notApplicable timeline.Nanos = -1
 
 // noPhases are the phases of a request without known phases.
@@ -262,8 +262,8 @@ func appendText(to, text []byte) []byte {
 // milliseconds.
 const tolerance = 5_000_000
 
-// mismatch reports whether the time of a request differs from the sum of its phases. A request with neither is a
-// mismatch too.
+// mismatch reports whether the time of a request differs from the sum of its phases. A request with neither a time nor phases
+// is a mismatch too.
 func (u *unit) mismatch(sum timeline.Nanos) bool {
 	hasPhases := u.phases != noPhases
 	if u.time == notApplicable {

@@ -6,11 +6,11 @@
 //	a page               a track, and below it one with the instants page, onContentLoad and onLoad
 //	creator, browser     the description of these tracks, and attributes of the trace
 //
-// An archive is read as a stream, with one entry and its bodies in memory at a time (document.go, entry.go). Encoded
-// entries wait in a spool until all pages are known, and are assigned to tracks in order of their starts (emit.go).
+// An archive is read as a stream, with one entry and its bodies in memory at a time (document.go, entry.go). Encoded entries
+// wait in a spool until all pages are known, and are assigned to tracks in order of start time (emit.go).
 //
-// Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error from Read means
-// that the input as a whole is unreadable.
+// Bad data in individual entries is counted in readers.Options.Problems and never stops reading. An error from Read means that
+// the input as a whole is unreadable.
 package har
 
 import (
@@ -29,8 +29,8 @@ var ErrNoEntries = errors.New("not an HTTP archive: it has no log with entries")
 
 var headForm = extsort.FormOf[head]()
 
-// Read reads the unpacked archive r into b. Errors from r, b and ctx, and for inputs that are not archives, state their
-// position.
+// Read reads the unpacked archive r into b. Errors from r, b and ctx, and errors about inputs that are not archives, include
+// the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
 		Document: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},

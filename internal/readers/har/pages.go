@@ -94,7 +94,7 @@ func (r *reader) pageMember(key []byte) {
 	}
 }
 
-// maxMoments limits the number of times of a page.
+// maxMoments limits the number of moments that are stored for a page.
 const maxMoments = 64
 
 // pageTiming reads a time of a page: onContentLoad, onLoad, or a producer's extension, with a leading underscore.

@@ -54,7 +54,7 @@ func (r *reader) socketMessages(kept bool) {
 	}
 }
 
-// readMessage reads a message after its bracket; false without a usable time.
+// readMessage reads a message after its bracket. It returns false if the message has no usable time.
 func readMessage(s *jsonscan.Scanner) (m socketMessage, ok bool) {
 	for key, more := s.Key(); more; key, more = s.Key() {
 		switch string(key) {

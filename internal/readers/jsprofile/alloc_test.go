@@ -35,8 +35,8 @@ func TestNoAllocationPerSample(t *testing.T) {
 	}
 }
 
-// A profile may use all of its memory limit: growing lists store nothing twice. An input that needs more is an error
-// when the limit is reached.
+// A profile may use all of its memory limit: growing lists store nothing twice. An input that needs more causes an error when
+// the limit is reached.
 func TestMemoryOfLists(t *testing.T) {
 	const limit, slack = 8 << 20, 512 << 10 // for blocks that are not full
 	for name, element := range map[string]string{

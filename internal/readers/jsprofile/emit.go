@@ -33,7 +33,7 @@ var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "
 // unknownProcess is the process name for profiles whose resources have no origin.
 const unknownProcess = "JS self-profile"
 
-// profiles adds all profiles, each as a thread, in order of their starts.
+// profiles adds all profiles, each as a thread, in order of start time.
 func (w *writer) profiles(all []*profile) error {
 	for _, p := range all {
 		p.redecode(w.log)

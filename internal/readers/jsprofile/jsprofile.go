@@ -56,8 +56,8 @@ type Options struct {
 	// NoCalls omits the slices of frames and markers.
 	NoCalls bool
 
-	// ProfileMemory limits the bytes of memory for profiles while they are read; 0: no limit. An input that needs more
-	// is an error.
+	// ProfileMemory limits the bytes of memory for profiles while they are read; 0: no limit. An input that needs more causes
+	// an error.
 	ProfileMemory int64
 }
 
@@ -107,7 +107,7 @@ type reader struct {
 
 func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
 
-// Bytes of memory per item, without its texts.
+// Bytes of memory per item, except its texts.
 const (
 	sizeOfSample    = 24
 	sizeOfStack     = 17 // including stackTable

@@ -55,7 +55,7 @@ func list[T any](r *reader, p *profile, which lists, key string, c byte, to *col
 	})
 }
 
-// begins records that a profile has a list; false if the value, which starts with c, is not a list. The last of two
+// begins records that a profile has a list. It returns false if the value, which starts with c, is not a list. The last of two
 // lists with the same name counts.
 func (r *reader) begins(p *profile, which lists, c byte) bool {
 	if c != '[' {
@@ -186,7 +186,7 @@ func (r *reader) samples(p *profile, c byte) error {
 	})
 }
 
-// sample reads an element of samples (C4); false without a usable timestamp.
+// sample reads an element of samples (C4). It returns false if the sample has no usable timestamp.
 func (r *reader) sample(p *profile, out *sample) (timed bool) {
 	out.stack, out.state = noIndex, idle
 	marked := false
@@ -225,7 +225,7 @@ func (r *reader) indexValue() int32 {
 	return badIndex
 }
 
-// count reads a line or column; 0 for null.
+// count reads a line or column, or 0 for null.
 func (r *reader) count() (n int32, ok bool) {
 	kind, text := r.S.Scalar()
 	if kind == jsonscan.Null {

@@ -14,7 +14,7 @@ type profile struct {
 	stacks    collections.List[stack]
 	samples   collections.List[sample]
 	states    states
-	holes     bool // some elements of the list are not samples, so the indexes of samples differ
+	holes     bool // some elements of the list are not samples, so the samples have other indexes
 
 	have     lists // the lists in the input
 	offset   int64 // start of the profile in the input
@@ -40,7 +40,7 @@ const (
 	haveSamples
 )
 
-// frame is the definition of a function. Line and column count from 1; 0 is unknown.
+// frame is the definition of a function. Line and column are 1-based; 0 means unknown.
 type frame struct {
 	name     string
 	resource int32 // noIndex: unknown
@@ -130,10 +130,10 @@ type attribute struct {
 	isInt  bool
 }
 
-// maxTime limits times and durations to 146 years, so that sums of two do not overflow.
+// maxTime limits times and durations to 146 years, so that the sum of two does not overflow.
 const maxTime = timeline.Nanos(math.MaxInt64 / 2)
 
-// shift adds an offset to a time; false if one of them, or the result, is beyond maxTime in either direction.
+// shift adds an offset to a time. It returns false if one of them, or the result, is beyond maxTime in either direction.
 func shift(ts, by timeline.Nanos) (timeline.Nanos, bool) {
 	beyond := func(n timeline.Nanos) bool { return n < -maxTime || n > maxTime }
 	if beyond(ts) || beyond(by) || beyond(ts+by) {

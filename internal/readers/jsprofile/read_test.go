@@ -193,7 +193,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// An input that exceeds the memory limit is an error, whatever makes it large.
+// An input that exceeds the memory limit causes an error, whatever makes it large.
 func TestMemory(t *testing.T) {
 	const memory = 1 << 20
 	lists := func(resources, frames, stacks, samples, more string) string {

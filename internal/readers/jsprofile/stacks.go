@@ -38,8 +38,8 @@ func newStackTable(p *profile, b *timeline.Builder) *stackTable {
 	}
 }
 
-// depth returns the number of frames of a stack; 0 if the stack, one below it or one of their frames is unknown, or if
-// the stacks form a cycle (C9).
+// depth returns the number of frames of a stack. It returns 0 if the stack, a stack below it or one of their frames is unknown,
+// or if the stacks form a cycle (C9).
 func (t *stackTable) depth(id int32) int32 {
 	path, depth := t.path[:0], unknownDepth
 	for {

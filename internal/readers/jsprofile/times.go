@@ -13,7 +13,7 @@ type Times struct {
 	Times     []timeline.Nanos // sorted, as Read without Places adds them
 	Script    []timeline.Nanos // times of the samples with JavaScript on the stack, sorted
 	Resources []string         // addresses of the scripts
-	Origin    *timeline.Nanos  // the time origin; the times then count from 1970; nil: unknown
+	Origin    *timeline.Nanos  // the time origin; nil: unknown. With an origin, the times are since 1970
 	Step      timeline.Nanos   // resolution of the page's clock
 	Offset    int64            // position of the profile in the input, in bytes
 }

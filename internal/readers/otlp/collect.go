@@ -36,7 +36,7 @@ type head struct {
 	trace      traceID
 	id, parent uint64 // 0: none
 	offset     int64  // position in the input
-	resource   uint32 // a reference into the table; an entry once spans are emitted
+	resource   uint32 // a reference into the table; the index of an entry once spans are emitted
 	scope      uint32 // the same for the scope
 	flags      headFlags
 }
@@ -179,7 +179,7 @@ func (c *collector) fixTimes(h *head) bool {
 	return true
 }
 
-// shift adds Options.Offset to a time; false if the result is out of range.
+// shift adds Options.Offset to a time. It returns false if the result is out of range.
 func (c *collector) shift(ts timeline.Nanos) (timeline.Nanos, bool) {
 	const latest = math.MaxInt64 / 2 // so that an end also stays in range: the year 2116
 	offset := c.opts.Offset

@@ -57,7 +57,7 @@ func isJSONMessage(b []byte) bool {
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(`"resource`))
 }
 
-// bounded returns up to size bytes of b.
+// bounded returns at most the first size bytes of b.
 func bounded(b []byte, size uint64) []byte { return b[:min(uint64(len(b)), size)] }
 
 // answer is the conclusion from a field about its message.

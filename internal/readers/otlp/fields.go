@@ -31,7 +31,7 @@ type threadFields struct {
 	name  []byte
 }
 
-// key returns the key of the thread; false if the span names none.
+// key returns the key of the thread. It returns false if the span names no thread.
 func (t *threadFields) key() (timeline.ThreadKey, bool) {
 	switch {
 	case t.hasID && t.id != 0:
@@ -90,7 +90,7 @@ func (f *spanFields) status(encoded []byte) {
 	}
 }
 
-// links returns a Reader for the span's links; it also returns other fields.
+// links returns a Reader for the span's links; the Reader also returns other fields.
 func (f *spanFields) links() *wire.Reader {
 	r := wire.NewReader(f.encoded)
 	if f.numLinks == 0 {
@@ -132,7 +132,7 @@ func readKeyValue(encoded []byte) (key, value []byte) {
 	return key, value
 }
 
-// textOf returns the text in an AnyValue; nil for any other value.
+// textOf returns the text in an AnyValue, or nil for any other value.
 func textOf(value []byte) (text []byte) {
 	for r := wire.NewReader(value); r.Next(); {
 		if r.Tag() == wire.Tag(valueString, wire.Len) {

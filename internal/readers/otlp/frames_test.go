@@ -177,7 +177,7 @@ func TestWrappedTraces(t *testing.T) {
 	}
 }
 
-// Unknown fields are counted wherever they are, each once; so are fields with an unexpected type.
+// Unknown fields, and fields with an unexpected type, are counted wherever they are, each once.
 func TestUnknownFields(t *testing.T) {
 	later := wire.AppendString(nil, 200, "of a later version")
 	span := fuzzSpan()
@@ -246,7 +246,7 @@ func spanNames(t *testing.T, in io.Reader) (names []string) {
 	return names
 }
 
-// Damage anywhere in a message loses the rest of that message, and nothing of the next one.
+// Damage anywhere in a message makes the rest of that message unreadable, but does not affect the next message.
 func TestDamageEndsItsMessage(t *testing.T) {
 	first, second := threeSpans("a"), threeSpans("b")
 	whole := strings.Index(first, `"a1"`) // the part before it contains the first span

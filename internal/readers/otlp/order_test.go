@@ -86,7 +86,7 @@ func TestFieldOrder(t *testing.T) {
 	}
 }
 
-// Long lists before everything that identifies a message do not hide it.
+// A message is detected even if long lists precede everything that identifies it.
 func TestFieldOrderOfLongSpans(t *testing.T) {
 	for name, field := range map[string]int{"attributes": spanAttributes, "events": spanEvents} {
 		element := fuzzAttribute()
@@ -107,7 +107,7 @@ func TestFieldOrderOfLongSpans(t *testing.T) {
 	}
 }
 
-// Collector recordings are read completely, and data that it repeats in each message appears once.
+// Collector recordings are read completely, and data that the Collector repeats in each message appears once.
 func TestCollectorRecording(t *testing.T) {
 	packed, err := os.Open("../../../testdata/traces/otlp/collector.proto.gz")
 	if err != nil {

@@ -8,14 +8,13 @@
 //	a link            an arrow from the linked span
 //	an event          an instant on the track of its span
 //
-// Both forms are read as streams with one span in memory at a time (json.go, proto.go). JSON spans are converted to
-// protobuf at once (transcode.go), so that all other code reads only one form. OTLP stores spans in the order in which
-// they end, and a parent may come anywhere after its children, so encoded spans wait in a spool and are placed in order
-// of their start times (place.go, emit.go). Other parents and links are joined by id, on disk if there are many
-// (join.go).
+// Both forms are read as streams with one span in memory at a time (json.go, proto.go). JSON spans are converted to protobuf
+// immediately (transcode.go), so that all other code reads only one form. OTLP stores spans in the order in which they end, and
+// a parent may come anywhere after its children, so encoded spans wait in a spool and are placed in order of their start times
+// (place.go, emit.go). Other parents and links are joined by id, on disk if there are many (join.go).
 //
-// Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error from Read means
-// that the input as a whole is unreadable.
+// Bad data in individual spans is counted in readers.Options.Problems and never stops reading. An error from Read means that
+// the input as a whole is unreadable.
 package otlp
 
 import (
@@ -31,8 +30,8 @@ import (
 // ErrNoSpans reports an OTLP input without a list of spans, such as logs or metrics.
 var ErrNoSpans = errors.New("not OTLP traces: there are no resourceSpans")
 
-// Read reads the unpacked spans of r into b. Errors from r, b and ctx, and for inputs that are not OTLP traces,
-// state their position.
+// Read reads the unpacked spans of r into b. Errors from r, b and ctx, and errors about inputs that are not OTLP traces,
+// include the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)
 	defer func() { err = errors.Join(err, c.spans.Close()) }()

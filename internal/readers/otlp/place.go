@@ -69,8 +69,8 @@ func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads ma
 	return r
 }
 
-// place returns the track for a span. nested reports whether it nests directly in its parent's slice. Call it in
-// order of start times.
+// place returns the track for a span. nested reports whether the span nests directly in its parent's slice. Call place in order
+// of start time.
 func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested bool) {
 	s := openSpan{key: h.key(), number: number, end: h.end, block: -1}
 	if s.end == timeline.NoTime {

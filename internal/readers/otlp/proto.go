@@ -15,7 +15,7 @@ import (
 // maxMessage is the maximum size of a span, resource or scope, each of which is read into memory as a whole.
 const maxMessage = 256 << 20
 
-// protoReader reads TracesData of any size as a stream, with only single spans, resources and scopes in memory.
+// protoReader reads TracesData of any size as a stream, with only one span, resource or scope in memory at a time.
 type protoReader struct {
 	in        *bufio.Reader
 	at        int64 // offset of the next byte

@@ -158,7 +158,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// Damage inside a message loses the rest of that message and no more.
+// Damage inside a message makes only the rest of that message unreadable.
 func TestDamagedMessage(t *testing.T) {
 	var d document
 	for _, c := range readertest.Cases(t) {

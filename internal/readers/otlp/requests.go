@@ -30,7 +30,7 @@ func newRequests() requests {
 	}
 }
 
-// begins reports whether a span starts a request. Call it in order of start times.
+// begins reports whether a span starts a request. Call it in order of start time.
 func (r *requests) begins(h *head, kind uint64) bool {
 	for r.ends.Len() > 0 && r.ends.Top().at <= h.start {
 		if e := r.ends.Pop(); r.open[e.key] == e.at {

@@ -86,7 +86,7 @@ func identityOf(resource []byte) (id identity) {
 	return id
 }
 
-// pidOf returns the number in an AnyValue, or in its text; 0 for other values.
+// pidOf returns the number in an AnyValue, or in its text, or 0 for other values.
 func pidOf(value []byte) (pid int64) {
 	for r := wire.NewReader(value); r.Next(); {
 		switch r.Tag() {

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// transcoder converts OTLP JSON messages to protobuf, so that all other code reads only one form. OTLP's specification
-// lists its deviations from protobuf's JSON: ids are in hex. Some producers write ids in base64, enum values by name,
-// or field names as in the schema; these are tolerated.
+// transcoder converts OTLP JSON messages to protobuf, so that all other code reads only one form. OTLP's specification lists
+// how its JSON deviates from protobuf's: ids are in hex. Some producers write ids in base64, enum values by name, or field
+// names as in the schema; these are tolerated.
 type transcoder struct {
 	s        *jsonscan.Scanner
 	buf      []byte
@@ -41,8 +41,8 @@ func (t *transcoder) invalid(key []byte) {
 	t.findings = append(t.findings, finding{problem.OTLPValueInvalid, string(key)})
 }
 
-// members writes the members of an object whose opening bracket was read. key reads the keys: for the outermost object
-// it is the Reader's method, which counts duplicates, otherwise the scanner's.
+// members writes the members of an object whose opening bracket was read. key reads the keys: for the outermost object, it is
+// the Document's method, which counts duplicates; otherwise, the scanner's.
 func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	for name, ok := key(); ok; name, ok = key() {
 		f := m.find(name)
@@ -127,7 +127,7 @@ func (t *transcoder) tooDeep() {
 	}
 }
 
-// scalar writes a value of any other type; false if it does not fit the field.
+// scalar writes a value of any other type. It returns false if the value does not fit the field.
 func (t *transcoder) scalar(f *field, kind jsonscan.Kind, text []byte) (ok bool) {
 	switch f.typ {
 	case typeString:

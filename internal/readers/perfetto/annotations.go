@@ -39,9 +39,8 @@ func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
 	return a, err
 }
 
-// encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields and
-// other properties of the event. l, if not nil, is a legacy event that was converted to another kind; it adds its phase
-// and id.
+// encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields and other
+// properties of the event. l, if not nil, is a legacy event that was converted to another kind; its phase and id are added.
 func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
@@ -189,8 +188,8 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 	}
 }
 
-// encodeWeft encodes an event's weft dictionary without the writer's additions: the id and scope of an asynchronous
-// track, which are set on the track, and the mark of an unfinished slice.
+// encodeWeft encodes an event's weft dictionary except the writer's additions: the id and scope of an asynchronous track, which
+// are set on the track, and the mark of an unfinished slice.
 func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	n := 0
 	var last [3]annotation // the last members, in reverse order
@@ -279,8 +278,8 @@ func (r *reader) nestedDepth(depth int) bool {
 	return false
 }
 
-// encodeProto encodes an annotation whose value is a message. Without a description of its type, it encodes the bytes
-// in base64, with the type name.
+// encodeProto encodes an annotation whose value is a message. If the type is not described, encodeProto encodes the bytes in
+// base64, with the type name.
 func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth int) {
 	args.BeginDict()
 	defer args.EndDict()

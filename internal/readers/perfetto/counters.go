@@ -86,9 +86,9 @@ func mulInt(a, b int64) (int64, bool) {
 	return c, true
 }
 
-// extraCounters reads the counter values of a slice or instant: it sets the thread time of the event and returns the
-// others. Values are paired by position with the track uuids of the event or, if it has none, of the defaults; surplus
-// uuids have no value (perfetto.md 15).
+// extraCounters reads the counter values of a slice or instant: it sets the thread time of the event and returns the other
+// values. Values are paired by position with the track uuids of the event or, if it has none, of the defaults; surplus uuids
+// have no value (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev
 	if len(e.ExtraValues)+len(e.ExtraDoubleValues) == 0 {
@@ -157,7 +157,7 @@ func (t *track) describeCounter(d *message.CounterDescriptor, key *timeline.Coun
 		key.Unit = timeline.CounterUnit(unit)
 	}
 	key.UnitName, key.ShareKey = string(d.UnitName()), string(d.ShareKey())
-	// A thread-time counter with another name is an ordinary counter (perfetto.md 7).
+	// A thread-time counter whose name is neither empty nor thread_time is an ordinary counter (perfetto.md 7).
 	name := string(key.Name)
 	t.threadTime = d.Type() == schema.CounterDescriptor_CounterThreadTimeNS && (name == "" || name == "thread_time")
 	if d.Type() == schema.CounterDescriptor_CounterThreadInstructionCount && name == "" {

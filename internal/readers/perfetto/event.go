@@ -301,7 +301,8 @@ func (r *reader) addFlows() error {
 	return nil
 }
 
-// flowSteps returns the order in which flows pass through the event: as in the packet, otherwise ending ones first.
+// flowSteps returns the order in which flows pass through the event: as listed in the packet or, without a list, ending flows
+// first.
 func (r *reader) flowSteps(continuing, ending int) []message.FlowStep {
 	if list := r.fields.FlowSteps; len(list) > 0 {
 		var ok bool
@@ -328,8 +329,8 @@ func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id ui
 	})
 }
 
-// findAsync finds the asynchronous track of the current event: weft writes its id on events that no slice of the track
-// encloses.
+// findAsync finds the asynchronous track of the current event: weft writes the id of such a track on events that no slice of
+// the track encloses.
 func (r *reader) findAsync(kind timeline.Kind) {
 	if !r.seqInfo.byWeft || kind == timeline.End {
 		return

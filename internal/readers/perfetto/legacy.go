@@ -82,7 +82,7 @@ func (r *reader) legacyDuration() (timeline.Nanos, bool) {
 	}
 }
 
-// maxMicros limits durations in microseconds, so that in nanoseconds, added to a time, they cannot overflow: 143 years.
+// maxMicros limits durations in microseconds to 143 years, so that a time plus a duration does not overflow in nanoseconds.
 const maxMicros = 1 << 52
 
 // instantTrack returns the track of an instant according to its scope (chrome-json.md 10).

@@ -164,8 +164,8 @@ func (r *reader) legacyOther() error {
 	return r.addFlows()
 }
 
-// legacyMetadata reads a legacy event of phase M, whose value is in an annotation (chrome-json.md 14). The last value
-// in the file counts; of num_cpus the largest, and labels accumulate.
+// legacyMetadata reads a legacy event of phase M, whose value is in an annotation (chrome-json.md 14). The last value in the
+// file counts, except that the largest num_cpus counts and labels accumulate.
 func (r *reader) legacyMetadata() {
 	name := string(r.ev.resolvedName)
 	process, tid, ok := r.sequenceThread()
@@ -217,7 +217,8 @@ func (r *reader) metadataValue(name string) (found annotation) {
 	return found
 }
 
-// metadataText returns the text annotation with a name. Without one, it counts a problem and returns false.
+// metadataText returns the text of the text annotation with the given name. If the event lacks it, metadataText counts a
+// problem and returns false.
 func (r *reader) metadataText(name string) ([]byte, bool) {
 	if a := r.metadataValue(name); a.Kind == message.TextAnnotation {
 		return r.validText(a.text), true
@@ -226,8 +227,8 @@ func (r *reader) metadataText(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// metadataNumber returns the value of the numeric annotation with a name, rounded towards 0. Without one, it counts a
-// problem and returns false.
+// metadataNumber returns the value of the numeric annotation with the given name, rounded towards 0. If the event lacks it,
+// metadataNumber counts a problem and returns false.
 func (r *reader) metadataNumber(name string) (int64, bool) {
 	a := r.metadataValue(name)
 	if n, ok := a.number(); ok && (n.IsInt() || math.Abs(n.Float()) < 1<<62) { // false for NaN

@@ -100,7 +100,7 @@ func (r *reader) needsDescriptor() bool {
 	return types.Next()
 }
 
-// wait adds a packet to the waiting ones. If it has the missing information, wait reads them all.
+// wait adds a packet to the waiting ones. If it has the missing information, wait reads all waiting packets.
 func (r *reader) wait(p *pfwire.Packet) error {
 	l, f := &r.ahead, p.Fields
 	if l.waiting == nil {

@@ -26,8 +26,8 @@ func rolesOf(t *timeline.Timeline) map[string]timeline.Role {
 	return roles
 }
 
-// A track has the role in its mark, regardless of its name. It has none if the mark is missing or damaged; damaged
-// marks are counted.
+// A track has the role in its mark, regardless of its name. It has no role if the mark is missing or damaged; damaged marks are
+// counted.
 func TestRoleMarks(t *testing.T) {
 	for _, c := range []struct {
 		name, mark string
@@ -68,7 +68,7 @@ func TestRoleMarks(t *testing.T) {
 	}
 }
 
-// mistyped returns a field with each wire type except its own.
+// mistyped returns encodings of a field with every wire type except is, the correct one.
 func mistyped(number protowire.Number, is protowire.Type) (fields []string) {
 	for wireType, value := range map[protowire.Type]string{
 		protowire.VarintType: "\x05", protowire.Fixed32Type: "\x05\x00\x00\x00", protowire.Fixed64Type: "\x05\x00\x00\x00\x00\x00\x00\x00", protowire.BytesType: "\x01x",

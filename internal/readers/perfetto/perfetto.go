@@ -39,8 +39,8 @@ import (
 type Options struct {
 	readers.Options
 
-	// Profiles assembles the V8 CPU profiles in the trace; it identifies processes and threads by TrackID. The pieces
-	// of profiles are then not events of the trace. nil: they stay events.
+	// Profiles assembles the V8 CPU profiles in the trace; it identifies processes and threads by TrackID. The pieces of
+	// profiles are then not events of the trace. If Profiles is nil, the pieces stay events.
 	Profiles *v8profile.Assembler
 
 	// Located receives, for each event in order, the number of its packet among the readable ones. For the first call
@@ -198,8 +198,8 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		builderWasEmpty: b.IsEmpty(),
 		clues:           producers.NewChromeClues(b),
 	}
-	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, but each
-	// continues the one before, so sort them by time.
+	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, but each piece
+	// continues the preceding one, so sort the pieces by time.
 	r.pieces = readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
 	return r
 }

@@ -85,8 +85,8 @@ func TestSourceError(t *testing.T) {
 	}
 }
 
-// A packet truncated by the end of the file is counted, and all packets before it are read. Every truncated trace has a
-// result.
+// A packet truncated by the end of the file is counted, and all packets before it are read. A trace can be truncated anywhere
+// without causing an error.
 func TestCutFile(t *testing.T) {
 	trace := encode(t, oneThread+`
 packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "kept" } }
@@ -436,7 +436,7 @@ attribute weft.version "1"
 	}
 }
 
-// The first sample describes the samples of the trace.
+// The description of the first sample applies to all samples of the trace.
 func TestSampleDescription(t *testing.T) {
 	for _, c := range cases(t) {
 		if !strings.HasSuffix(c.file, "samples-of-one-kind.txtar") {

@@ -90,7 +90,7 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 	return res
 }
 
-// line renders an item; an end only if it has data that its start lacks.
+// line renders an item. It renders an end only if the end has data that its start lacks.
 func (res *result) line(it *timeline.Item) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", it.TS)
@@ -142,7 +142,8 @@ func (res *result) line(it *timeline.Item) string {
 		b.WriteByte(' ')
 		res.arg(&b, a)
 	}
-	// Track events have no fields for the id of an asynchronous slice or an unfinished slice; weft writes arguments.
+	// Track events have no fields for the id of an asynchronous slice or for the mark of an unfinished slice; weft writes
+	// arguments.
 	var own []string
 	if it.AsyncID != "" {
 		own = append(own, fmt.Sprintf("id=%q", it.AsyncID))

@@ -34,7 +34,7 @@ type track struct {
 	kind       trackKind
 	parent     uint64           // uuid of the parent; 0 for processes and threads
 	process    timeline.TrackID // set for processes and threads
-	represents timeline.TrackID // the process or thread with the uuid; differs from id if it has an earlier uuid
+	represents timeline.TrackID // the process or thread with the uuid; not id if it already had another uuid
 
 	multiplier  int64 // counters only
 	incremental bool
@@ -42,7 +42,7 @@ type track struct {
 
 	clock uint64 // uuid of the thread's CPU time counter, if any
 
-	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; these
+	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; the tracks below
 	// are read as if it did not exist, with place as their place.
 	transparent bool
 	place       timeline.Place
@@ -305,13 +305,14 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
 
-// nameProcess names a process, and marks it as the main process if its name is one that Chrome uses for these.
+// nameProcess names a process, and marks it as the main process if its name is one that Chrome uses for main processes.
 func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetProcessName(process, strength, name)
 	producers.FindMain(r.b, process, name, nil)
 }
 
-// nameThread names a thread, and marks its process as the main process if the name is one that Chrome uses there.
+// nameThread names a thread, and marks its process as the main process if the name is one that Chrome uses for threads of main
+// processes.
 func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetThreadName(thread, strength, name)
 	producers.FindMain(r.b, process, nil, name)
@@ -361,7 +362,7 @@ func (r *reader) known(uuid uint64) bool {
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the parent of a descriptor's track, and the parent uuid in the descriptor; 0 if that is invalid.
+// parentTrack returns the parent of a descriptor's track, and the parent uuid in the descriptor, or 0 if the uuid is invalid.
 // between is the track that weft's writer inserted between the two, or nil.
 func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, between *track) {
 	uuid = d.ParentUUID()

@@ -164,7 +164,7 @@ func (p *argReader) param(d *declaration, i int) *parameter {
 	return p.undeclared[i]
 }
 
-// readNumber reads a field that is declared as a number, or is undeclared and looks like one; false for a text.
+// readNumber reads a field that is declared as a number, or is undeclared and looks like one. It returns false for a text.
 func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (ok bool) {
 	var hex bool
 	switch param.typ {

@@ -174,7 +174,7 @@ func (e *emitter) sliceName(pr *probe, args *arguments) []byte {
 	return e.name
 }
 
-// orBase returns the composed name, or the base if that is empty.
+// orBase returns the composed name or, if it is empty, the base name of the probe.
 func (e *emitter) orBase(pr *probe) []byte {
 	if len(e.name) == 0 {
 		e.name = append(e.name, pr.base...)

@@ -49,7 +49,7 @@ const (
 	maxName        = 4096     // bytes of the name of a thread or process
 )
 
-// reserve accounts for one more text; false at the limit.
+// reserve accounts for one more text. It returns false at the limit.
 func (h *header) reserve(n int) bool {
 	if h.size+n+headerItemSize > maxHeaderSize {
 		return false
@@ -112,7 +112,7 @@ func parseNumber(field []byte) (int64, bool) {
 	return v, err == nil
 }
 
-// setNumber sets a number unless it is already set; false if the text is not a number.
+// setNumber sets a number unless it is already set. It returns false if the text is not a number.
 func setNumber(to **int64, rest []byte) bool {
 	field, _ := nextField(rest)
 	v, ok := parseNumber(field)
@@ -197,7 +197,7 @@ func (r *reader) setName(rest []byte, unescaped, thread bool) bool {
 	return true
 }
 
-// clocks returns the system clock of the times, if known, with its reading at a Unix time.
+// clocks returns the system clock of the times, if known, with its reading at a known Unix time.
 func (h *header) clocks() timeline.Clocks {
 	clocks := timeline.Clocks{}
 	switch h.clock {
@@ -366,7 +366,7 @@ func (d *declaration) isLoose() bool {
 	return d != nil && len(d.params) > 0 && d.params[len(d.params)-1].typ == typeStr
 }
 
-// truncatedAt returns the length in bytes from which the tracer may have truncated texts.
+// truncatedAt returns the minimum length in bytes of texts that the tracer may have truncated.
 func (h *header) truncatedAt() int {
 	if h.strlen == 0 {
 		return math.MaxInt

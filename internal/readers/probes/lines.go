@@ -272,7 +272,7 @@ func (r *reader) thread(numbers [4]int64) uint32 {
 	return i
 }
 
-// probe returns the number of the probe with the given name; false if there are too many probes.
+// probe returns the number of the probe with the given name. It returns false if there are too many probes.
 func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 	known, ok := r.byText[string(name)]
 	if ok && (!known.numbered || known.pid == pid) {
@@ -343,7 +343,8 @@ func appendValid(to, text []byte, prefix string) []byte {
 // maxEarlyLosses limits the number of losses before the first record that are stored separately.
 const maxEarlyLosses = 1 << 10
 
-// lost records events that the tracer lost, at the time of the preceding record.
+// lost stores a loss of n events by the tracer, at the time of the preceding record. Losses before the first record are stored
+// separately.
 func (r *reader) lost(n uint64, detail string) error {
 	if n == 0 {
 		return nil
@@ -368,7 +369,7 @@ func (r *reader) addLoss(n uint64) error {
 	return r.store(&rec, r.payload)
 }
 
-// addEarlyLosses adds the losses before the first record, at its time.
+// addEarlyLosses adds the losses before the first record, at the time of that record.
 func (r *reader) addEarlyLosses() error {
 	losses := r.earlyLosses
 	r.earlyLosses = nil

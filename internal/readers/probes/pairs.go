@@ -141,10 +141,10 @@ type open struct {
 	key     []byte // the arguments that must agree (see appendKey); follows payload in memory
 }
 
-const openSize = 120 // bytes of an open, without payload and key
+const openSize = 120 // bytes of an open, except payload and key
 
-// stack contains the open starts of a thread, innermost last. Most ends close the last one or one near it; in a large
-// stack an index finds it, so that the time per end is bounded.
+// stack contains the open starts of a thread, innermost last. Most ends close the last one or one near it; in a large stack, an
+// index finds the right one, so that the time per end is bounded.
 type stack struct {
 	track    timeline.TrackID
 	crossing bool // an end does not close the starts above its own
@@ -205,7 +205,7 @@ func (p *pairer) reindex(s *stack) {
 	}
 }
 
-// truncate keeps the first n starts.
+// truncate removes all starts except the first n.
 func (p *pairer) truncate(s *stack, n int) {
 	for i := len(s.open) - 1; i >= n; i-- {
 		o := &s.open[i]
@@ -349,7 +349,7 @@ func keyPart(key []byte) (part, rest []byte) {
 	return key[:n], key[n:]
 }
 
-// pairer processes the records in order of time and pairs starts with ends.
+// pairer processes the records in time order and pairs starts with ends.
 type pairer struct {
 	*reader
 	ctx       context.Context
@@ -446,7 +446,7 @@ func (p *pairer) stackOf(th *thread, pr *probe) *stack {
 	return s
 }
 
-// start adds an open start.
+// start adds an open start, or ends its slice with the recording if too many starts are open.
 func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 	o := open{ts: r.ts, offset: r.offset, event: r.event, form: r.form, probe: pr, payload: payload}
 	if pr.decl != nil && len(pr.decl.key) > 0 || p.args.truncatedAt < maxLine {
@@ -485,7 +485,8 @@ func (p *pairer) reuse(o *open) {
 
 func sizeOf(o *open) int64 { return openSize + int64(len(o.payload)+len(o.key)) }
 
-// end closes the start of an end and all open starts above it.
+// end closes the start that matches an end and, unless slices of the stack can cross, all open starts above it. An end without
+// a start becomes an instant.
 func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	p.args.read(&p.ending, r.form, payload, pr.decl)
 	p.countTruncated(&p.ending, r)

@@ -35,8 +35,8 @@ func recordings(tb testing.TB) map[string][]byte {
 	return all
 }
 
-// TestRecordingsAnyWay checks that the result does not depend on how recordings arrive, where they are sorted, and how
-// their lines end.
+// TestRecordingsAnyWay checks that the result does not depend on how recordings arrive, where they are sorted, or how their
+// lines end.
 func TestRecordingsAnyWay(t *testing.T) {
 	for name, input := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 // tally counts the lines of a file by kind.
 type tally struct{ lines, records, headers, talk, counted int }
 
-// tallyOf reads lines and counts their kinds by their effects.
+// tallyOf reads lines and counts them by kind, which it infers from their effects.
 func tallyOf(tb testing.TB, input []byte) (n tally) {
 	tb.Helper()
 	log := new(problem.Log)
@@ -126,7 +126,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 	return n
 }
 
-// counts adds up the problems with lines.
+// counts returns the total number of problems with lines.
 func counts(log *problem.Log) (n uint64) {
 	for _, kind := range []problem.Kind{
 		problem.UnknownLine, problem.BadLine, problem.UnknownHeader, problem.Drops, problem.TracerError, problem.ProbeLimit,
