@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// buf checks weft's promises about weft.v1: names, numbers and types stay, and fields are only added. In Perfetto's part, only
-// the wire format counts.
+// buf checks weft's promises about weft.v1: names, numbers and types do not change, and fields are only added. In Perfetto's
+// part, only the wire format counts.
 func TestBreaking(t *testing.T) {
 	recording.NeedAll(t, "runs buf")
 	root, err := filepath.Abs("..")

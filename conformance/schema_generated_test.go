@@ -63,7 +63,7 @@ func wireType(fd protoreflect.FieldDescriptor) uint8 {
 	return uint8(protowire.VarintType)
 }
 
-// Constants are named after the fields and values whose numbers they are.
+// Constants are named after the fields and values whose numbers they hold.
 func TestConstants(t *testing.T) {
 	for _, c := range []struct{ got, want int }{
 		{schema.TrackEvent_NameIID, 10},

@@ -11,7 +11,7 @@ import (
 	_ "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// numbers repeats the fields on the wire from upstream's schema, not from ours. A wrong number or type in a subset
+// numbers lists the fields on the wire according to upstream's schema, not ours. A wrong number or type in a subset
 // causes no error: writers and readers that share the mistake understand each other, but Perfetto understands nothing.
 const numbers = `
 Trace: packet 1

@@ -31,7 +31,7 @@ type Entered struct {
 // context of the type, or of the type with the most contexts.
 const MaxEntered = 1 << 10
 
-// current returns the active context of a type; nil if there is none.
+// current returns the active context of a type, or nil if there is none.
 func (a *active) current(typ TypeID) *Entered {
 	if a == nil {
 		return nil

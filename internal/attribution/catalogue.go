@@ -76,7 +76,7 @@ type Catalogue struct {
 	classes       map[NodeID]string    // classes of contexts without snapshots
 	names         map[NodeID]string    // names of contexts without a url, see contextNames
 
-	// InputTimes holds the times of input events, counted from the start of the trace.
+	// InputTimes holds the times of input events, relative to the start of the trace.
 	InputTimes map[NodeID]timeline.Nanos
 
 	States [][]state    // by NodeID; in time order
@@ -120,7 +120,7 @@ func newCatalogue(limits Limits) *Catalogue {
 	return c
 }
 
-// addState adds a state of an object and returns its id; 0 if there are too many.
+// addState adds a state of an object and returns its id, or 0 if there are too many.
 func (c *Catalogue) addState(s Snapshot) SnapshotID {
 	if s.Node == 0 {
 		return 0 // counted when the node was dropped
@@ -195,7 +195,7 @@ func (c *Catalogue) lives(changes []SnapshotID) []state {
 	return out
 }
 
-// At returns the snapshot of an object that is valid at a time; 0 if there is none. At LastTime it returns the latest
+// At returns the snapshot of an object that is valid at ts, or 0 if there is none. At LastTime it returns the latest
 // snapshot, even if the object was deleted.
 func (c *Catalogue) At(node NodeID, ts timeline.Nanos) SnapshotID {
 	if int(node) >= len(c.States) {
@@ -217,7 +217,7 @@ func (c *Catalogue) At(node NodeID, ts timeline.Nanos) SnapshotID {
 	return states[i-1].Snapshot
 }
 
-// lastKnown returns the last valid snapshot; 0 if there was none.
+// lastKnown returns the last valid snapshot, or 0 if there was none.
 func lastKnown(states []state) SnapshotID {
 	for _, s := range slices.Backward(states) {
 		if s.Snapshot != 0 {
@@ -227,8 +227,8 @@ func lastKnown(states []state) SnapshotID {
 	return 0
 }
 
-// markContexts marks objects with a url or references as contexts; explicitEvents marks entered ones, and build marks
-// referenced ones. Old Chrome traces contain many other objects.
+// markContexts marks objects with a url or references as contexts; explicitEvents marks objects that were entered, and
+// build marks objects that are referenced. Old Chrome traces contain many other objects.
 func (c *Catalogue) markContexts() {
 	for i := range c.Snapshots[1:] {
 		if s := &c.Snapshots[i+1]; s.Url != "" {
@@ -255,7 +255,7 @@ func (c *Catalogue) findEpochs() {
 	c.epochs = slices.Compact(c.epochs)
 }
 
-// resolve returns the object that a reference names.
+// resolve returns the object that a reference names, or false if the object is unknown or has no states.
 func (c *Catalogue) resolve(r *reference) (NodeID, bool) {
 	pid := r.process
 	if pid == mainProcess {
@@ -288,7 +288,7 @@ func (c *Catalogue) classify() {
 	}
 }
 
-// Url returns the url of a logical node at a time: the first one among its members, starting with the representative.
+// Url returns the url of a logical node at ts: the first one among its members, starting with the representative.
 func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	for _, m := range c.MembersOf(logical) {
 		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Url != "" {
@@ -298,7 +298,7 @@ func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	return ""
 }
 
-// Pid returns the pid of a frame's process at a time; false if it is unknown.
+// Pid returns the pid of a frame's process at ts, or false if it is unknown.
 func (c *Catalogue) Pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
 	s := c.At(logical, ts)
 	if s == 0 || !c.Nodes[logical].IsFrame {

@@ -139,7 +139,7 @@ func (p *chromeFrames) factsOf(c *collecting, dict timeline.Arg, idSpace string)
 	return f
 }
 
-// frame reads an event's description of one frame.
+// frame reads an event's description of one frame and adds the state of the frame.
 func (p *chromeFrames) frame(c *collecting, s *event, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
@@ -236,7 +236,7 @@ func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript boo
 }
 
 // isInline reports whether an event's script is certainly part of its frame's document, so that the script's url is the
-// document's: either it starts after the start of its file, unlike scripts in separate files, or the file has the name of
+// document's: either the script starts after the start of its file, unlike scripts in separate files, or the file has the name of
 // a document.
 func isInline(t *timeline.Timeline, s *event) bool {
 	if isDocumentName(s.facts.url) {
@@ -274,7 +274,8 @@ func isDocumentName(url []byte) bool {
 	return false
 }
 
-// frameOf returns the context of the frame that an event names by its id; 0 if the event has no frame id, or an address.
+// frameOf returns the context of the frame that an event names by its id, or 0 if the event has no frame id or the id is an
+// address.
 func (c *collecting) frameOf(s *event) NodeID {
 	if f := s.facts.frame; f != nil && !isPointer(f) {
 		return c.frameNode(f, Global, s.track.idSpace)

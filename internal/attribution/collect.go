@@ -120,7 +120,7 @@ type recordedPID struct {
 }
 
 // renumberedProcesses maps recorded pids to the pids in the trace, for processes that weft renumbered. If inputs that share an
-// id space have two processes with the same pid, as with containers, references mean the one that was not renumbered.
+// id space have two processes with the same pid, as with containers, references mean the process that was not renumbered.
 func renumberedProcesses(f *found) map[recordedPID]int64 {
 	renumbered, unchanged := map[recordedPID]int64{}, map[recordedPID]bool{}
 	for id := range f.tracks {
@@ -147,7 +147,8 @@ func (c *collecting) pidOf(idSpace string, pid int64) int64 {
 	return pid
 }
 
-// node returns the context with an id that is local to a process, or to the id space if pid is Global; 0 if there are too many.
+// node returns the context with an id that is local to a process or, if pid is Global, to the id space. It returns 0 if there are
+// too many contexts.
 func (c *collecting) node(scope string, id []byte, pid int64, idSpace string) NodeID {
 	if pid != Global {
 		return c.contexts.nodeOf(scope, id, pid)
@@ -335,7 +336,7 @@ func (c *collecting) costFacts(s *event) error {
 }
 
 // endsLate tracks the open slices of a thread. It reports whether the end event of a starting slice comes too late for the
-// cost pass: the slice is cut at the end of the enclosing one (attribution.md, Cost), or it has no length, so that other
+// cost pass: the slice is cut at the end of the enclosing slice (attribution.md, Cost), or it has no length, so that other
 // slices start before its end event.
 func (c *collecting) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	open := c.ends[thread]

@@ -43,7 +43,7 @@ func (t *tally) count(c *Catalogue, text []byte) {
 	}
 }
 
-// mostFrequent returns the most frequent text, the first one if several are equally frequent; "" if there is none.
+// mostFrequent returns the most frequent text, or the first of several equally frequent ones. It returns "" if there is none.
 func (t *tally) mostFrequent() (text string) {
 	n := 0
 	if t != nil {
@@ -56,7 +56,7 @@ func (t *tally) mostFrequent() (text string) {
 	return text
 }
 
-// tallyOf returns the tally of a key and creates it if necessary; nil if the memory limit does not allow it.
+// tallyOf returns the tally of a key and creates it if necessary, or nil if the memory limit does not allow it.
 func tallyOf[K comparable](c *Catalogue, m map[K]*tally, key K) *tally {
 	t := m[key]
 	if t == nil && c.Size+tallySize <= c.Limits.Of(MaxTableSize) { // without a tally a context is named by its id, so this is not a loss to count
@@ -105,7 +105,7 @@ func (p *contextNames) finish(c *collecting) {
 }
 
 // homes returns the thread of each isolate: the first that names the isolate and runs scripts itself, otherwise the
-// first that names it or for which it was invented.
+// first that names the isolate or for which the isolate was invented.
 func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	runs := map[timeline.TrackID]bool{}
 	for run := range c.found.Runs {
@@ -129,7 +129,7 @@ func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 }
 
 // homeName names a thread with an isolate: a worker after its script, the main thread after its process, any other thread
-// by its own name; "" if there is no name.
+// by its own name, or "" if there is no name.
 func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	tr, process := c.t.Track(thread), c.t.Track(c.found.tracks[thread].process)
 	name, isMain := tr.Name, process.InputID == tr.InputID
@@ -145,7 +145,7 @@ func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	return name + " " + tr.InputID.String()
 }
 
-// fileOf returns the file name in a url; "" if there is none, as in data urls.
+// fileOf returns the file name in a url, or "" if there is none, as in data urls.
 func fileOf(url string) string {
 	_, _, path := producers.SplitURL(url)
 	if strings.HasPrefix(url, "blob:") {
@@ -154,7 +154,7 @@ func fileOf(url string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// hostOf returns the host of a url, with the scheme unless it is http or https; nil if there is no host.
+// hostOf returns the host of a url, with the scheme unless it is http or https. It returns nil if there is no host.
 func hostOf(url []byte) []byte {
 	scheme, host, _ := producers.SplitURL(url)
 	switch {

@@ -159,7 +159,7 @@ func (c *Catalogue) mayGrow(n, limit int) bool {
 	return true
 }
 
-// Keep interns a text and returns it; "" if it does not fit within the memory limit.
+// Keep interns a text and returns it, or "" if it does not fit within the memory limit.
 func (c *Catalogue) Keep(text []byte) string {
 	text = text[:min(len(text), maxIDText)]
 	if s, ok := c.strings[string(text)]; ok {
@@ -173,7 +173,7 @@ func (c *Catalogue) Keep(text []byte) string {
 	return s
 }
 
-// TypeOf returns the id of a type; 0 if there are too many.
+// TypeOf returns the id of a type, or 0 if there are too many.
 func (c *Catalogue) TypeOf(name []byte) TypeID {
 	if id, ok := c.ByType[string(name)]; ok {
 		return id
@@ -189,7 +189,7 @@ func (c *Catalogue) TypeOf(name []byte) TypeID {
 	return id
 }
 
-// nodeOf returns the id of a context; 0 if there are too many.
+// nodeOf returns the id of a context, or 0 if there are too many.
 func (c *Catalogue) nodeOf(scope string, id []byte, process int64) NodeID {
 	id = id[:min(len(id), maxIDText)]
 	c.key = append(append(c.key[:0], scope...), id...)
@@ -226,7 +226,7 @@ func (n *Node) is(scope string, id []byte, process int64) bool {
 	return n.Process == process && n.ID == string(id) && n.Scope == scope
 }
 
-// Find returns the node with an identity; false if there is none.
+// Find returns the node with an identity, or false if there is none.
 func (c *Catalogue) Find(scope, id string, process int64) (NodeID, bool) {
 	c.key = append(append(c.key[:0], scope...), id...)
 	c.key = binary.LittleEndian.AppendUint64(c.key, uint64(process))

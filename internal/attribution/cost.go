@@ -47,7 +47,7 @@ const (
 )
 
 // costs sums the costs of contexts (attribution.md, Cost). It splits the time of every thread at the edges of slices and
-// where the set in effect changes, and charges each interval to the set in effect in its innermost slice. So for every type,
+// where the set in effect changes, and charges each interval to the set in effect in its innermost slice. So, for every type,
 // the sum over all contexts and unattributed work is the busy time of the thread.
 type costs struct {
 	c       *Catalogue
@@ -131,7 +131,7 @@ func newCosts(c *Catalogue, s *Sets, t *timeline.Timeline, opts *CostOptions) *c
 // counts reports whether a slice or instant is selected.
 func (k *costs) counts(o *timeline.Head) bool { return k.countsHead == nil || k.countsHead(o) }
 
-// addBounded adds a cost to a total and returns it, reduced so that the total does not overflow.
+// addBounded adds a cost to a total and returns the cost, reduced if needed so that the total does not overflow.
 func (k *costs) addBounded(sum int, v timeline.Nanos) timeline.Nanos {
 	if free := math.MaxInt64 - k.sums[sum]; v > free {
 		v = free
@@ -261,7 +261,8 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	}
 }
 
-// charge charges a set for an interval that starts at from. The set's tree has not changed since the given time.
+// charge charges a set for an interval that starts at from. since is the start of the period in which the set's tree does not
+// change.
 func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.Nanos) {
 	end := from + to.Wall
 	inside, until := k.window.clip(from, end)
@@ -350,7 +351,7 @@ func (k *costs) task(a *account, part setShare) {
 	a.task = append(a.task, part)
 }
 
-// begin counts a slice that starts.
+// begin counts a slice that starts, the bytes that it frees, and the style or layout that it is forced to compute.
 func (k *costs) begin(w *thread, s *slice) {
 	if k.intervals != nil {
 		k.intervals.raiseLimit()
@@ -391,7 +392,7 @@ func (k *costs) end(w *thread) {
 	k.divideCPU(w, s)
 	k.shares -= len(s.shares)
 	if cap(s.shares) > maxIdle {
-		s.shares = nil // smaller ones are reused by the next slice at this depth
+		s.shares = nil // smaller lists are reused by the next slice at this depth
 	}
 	if s.up >= 0 {
 		up := &w.slices.At(s.up).cpu
@@ -497,7 +498,7 @@ func (k *costs) async(o *timeline.Head, process timeline.TrackID, set SetID) {
 	k.Asyncs[key] += k.addBounded(sumAsync, to-from)
 }
 
-// finishThread ends a thread at the end of the trace.
+// finishThread writes the open intervals of a thread at the end of the trace.
 func (k *costs) finishThread(w *thread) {
 	if k.intervals != nil {
 		k.intervals.finish(w)

@@ -22,7 +22,7 @@ func object(id string, ts int, parent string) string {
 	return fmt.Sprintf(`{"ph":"O","name":"Object","id":%q,"ts":%d,"pid":1,"tid":1,"args":{"snapshot":%s}}`, id, ts, snapshot)
 }
 
-// enter enters a context of the given type in process 1.
+// enter returns an event that enters a context of the given type in process 1.
 func enter(typ, id string, tid, ts int) string {
 	return fmt.Sprintf(`{"ph":"(","name":%q,"id":%q,"ts":%d,"pid":1,"tid":%d}`, typ, id, ts, tid)
 }
@@ -120,7 +120,7 @@ func TestCellsOnDisk(t *testing.T) {
 	}
 }
 
-// Empty slices are inside or outside a window, like other slices.
+// Zero-length slices count if they are at the start of a window or inside it, but not at its end.
 func TestEmptySlicesInWindows(t *testing.T) {
 	empty := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":0,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`, ts)
@@ -133,7 +133,7 @@ func TestEmptySlicesInWindows(t *testing.T) {
 	}
 }
 
-// A window that counts from the first event may end before time 0, or beyond the largest time.
+// A window relative to the first event may end before time 0, or beyond the largest time.
 func TestWindowResolves(t *testing.T) {
 	const second = 1000 * 1000 * timeline.Microsecond
 	for _, tt := range []struct {
@@ -154,7 +154,7 @@ func TestWindowResolves(t *testing.T) {
 	}
 }
 
-// Extreme times and durations: costs add up, none is negative, and overflows are counted.
+// With extreme times and durations, costs add up, none is negative, and overflows are counted.
 func TestExtremeTimes(t *testing.T) {
 	micros := []string{"0", "0.001", "1", "4611686018427387.904", "9223372036854774", "9223372036854775.805", "9223372036854775.806"}
 	random := rand.New(rand.NewPCG(3, 4))

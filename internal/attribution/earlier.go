@@ -29,7 +29,7 @@ func IsOwnAttribute(key string) bool {
 	return key == FormAttribute || key == timeline.AppendedAttribute || strings.HasPrefix(key, CostAttribute)
 }
 
-// FormOf returns the form of the attribution in a trace; "" if there is none.
+// FormOf returns the form of the attribution in a trace, or "" if there is none.
 func FormOf(t *timeline.Timeline) string {
 	for _, a := range t.Attributes() {
 		if a.Key == FormAttribute {
@@ -72,8 +72,8 @@ func freeNoteKey(found []Evidence) uint8 {
 // keyOfNote returns the index of a name in NoteKeys, or -1.
 func keyOfNote(name []byte) int { return slices.Index(NoteKeys[:], string(name)) }
 
-// NoteIn returns the note among the arguments of an event in an attributed trace, and its index; -1 if there is none. If both
-// arguments have the form of a note, it returns the OtherNoteKey one, which exists only if the event has its own NoteKey.
+// NoteIn returns the note among the arguments of an event in an attributed trace, and its index, or -1 if there is none. If both
+// arguments have the form of a note, it returns the argument OtherNoteKey, which exists only if the event has its own NoteKey.
 func NoteIn(t *timeline.Timeline, args timeline.Args) (index int, note timeline.Arg) {
 	index, i, best := -1, 0, -1
 	for a := range t.ArgList(args) {
@@ -143,7 +143,7 @@ func hasVia(annotation []byte) bool {
 
 // earlierNotes reads the notes of an earlier attribution where the trace has lost their source: Perfetto traces do not record
 // which thread wrote an asynchronous slice or an instant of a process. Everything else is computed again, and notes are
-// replaced. Arguments that merely share the name of a note are kept; the note then uses the other name.
+// replaced. Arguments that merely share the name of a note are kept; the note then uses OtherNoteKey.
 type earlierNotes struct{}
 
 func (earlierNotes) observe(c *collecting, s *event) error {

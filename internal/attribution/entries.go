@@ -35,7 +35,7 @@ func (p *propagating) inEffect(th *openThread, slice int) []entry {
 	return p.effect
 }
 
-// ofType returns the entry of a type; nil if there is none.
+// ofType returns the entry of a type, or nil if there is none.
 func ofType(list []entry, typ TypeID) *entry {
 	for i := range list {
 		if list[i].Type == typ {
@@ -58,8 +58,8 @@ func explicitWins(e *Entered, via Via, began timeline.Nanos) bool {
 	return via != ViaArgs && via != ViaIsolate
 }
 
-// effectOf returns the context of one type that is in effect inside an open slice, or outside of all slices if the index is
-// -1; false if there is none.
+// effectOf returns the context of one type that is in effect inside an open slice, or outside all slices if the index is -1.
+// It returns false if there is none.
 func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bool) {
 	e := th.active.current(typ)
 	for i := slice; i >= searchEnd(slice); i-- {
@@ -143,7 +143,7 @@ func (p *propagating) asyncSet(o *timeline.Head, list []Evidence, enclosing *ope
 }
 
 // provoker returns the frame that triggered the garbage collection around an open slice, like costing.trigger
-// (attribution.md, rule 9); false if there is none.
+// (attribution.md, rule 9), or false if there is none.
 func (p *propagating) provoker(th *openThread, slice int) (entry, bool) {
 	if th.collections == 0 {
 		return entry{}, false

@@ -80,7 +80,7 @@ func (p *explicitEvents) secondID(out *eventID, id2 timeline.Arg) {
 	out.several = out.several || !found
 }
 
-// enterOrLeave reads ( and ) events.
+// enterOrLeave adds the evidence from ( and ) events.
 func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 	id := p.identity(s)
 	if id.phase != '(' && id.phase != ')' || s.track.Thread == 0 || s.NameID == 0 {
@@ -114,7 +114,7 @@ func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.Ordinal, kind: kind, Type: typ, Node: node})
 }
 
-// category returns the event's category in the input; nil if there is none.
+// category returns the event's category in the input, or nil if there is none.
 func (p *explicitEvents) category(s *event) []byte {
 	if s.CategoryID == 0 {
 		return nil
@@ -196,7 +196,7 @@ func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timel
 	}
 }
 
-// nestedID returns the class, id and category of a value that is a snapshot of an object; nil for other values. The member
+// nestedID returns the class, id and category of a value that is a snapshot of an object, or nil for other values. The member
 // base_type overrides the class in the id; cat is the category if it differs from the enclosing object's.
 func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	if a.Kind != timeline.ArgDict {

@@ -71,7 +71,7 @@ const (
 	fromFrameID
 )
 
-// text returns the text of an argument; nil if it is empty or not text.
+// text returns the text of an argument, or nil if it is empty or not text.
 func text(a *timeline.Arg) []byte {
 	if a.Kind == timeline.ArgString && len(a.Text()) > 0 {
 		return a.Text()
@@ -98,7 +98,7 @@ func double(a *timeline.Arg) (float64, bool) {
 	return float64(v), ok
 }
 
-// appendNumber appends an integer or a text; floats are not ids.
+// appendNumber appends an id: an integer or a text. It appends no floats, because they are not ids.
 func appendNumber(b []byte, a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgInt:
@@ -265,7 +265,7 @@ func (f *arguments) readReporter(t *timeline.ArgSelection, dict timeline.Arg) {
 	}
 }
 
-// readTraceID reads the id of an input event.
+// readTraceID reads the id of an input event and, if present, its type.
 func (f *arguments) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, name string) {
 	if dict.Kind != timeline.ArgDict || f.traceID != nil {
 		return

@@ -66,7 +66,7 @@ func (p *propagating) flowStep(s *flowbind.Step) error {
 	return nil
 }
 
-// closeBefore ends the slices of a thread up to a time, unless they have already been ended.
+// closeBefore ends the slices of a thread that end at or before ts, unless that has already been done.
 func (p *propagating) closeBefore(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt == ts {
 		return nil
@@ -103,7 +103,7 @@ func (p *propagating) deliver(th *openThread, s *flowbind.Step, f *carried) erro
 	return nil
 }
 
-// find returns the index of the open slice with an ordinal; -1 if there is none.
+// find returns the index of the open slice with an ordinal, or -1 if there is none.
 func (th *openThread) find(ordinal uint64) int {
 	if th == nil {
 		return -1
@@ -166,7 +166,7 @@ func mergeEntries(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
 	return out
 }
 
-// pickUp adds to a flow the contexts in effect where it leaves a slice. They replace earlier ones of the same type.
+// pickUp adds the contexts in effect at a step of a flow to the flow. They replace the flow's earlier contexts of the same types.
 func (p *propagating) pickUp(th *openThread, s *flowbind.Step, f *carried) {
 	for _, b := range p.setOf(th, s) {
 		if !p.travels(&b) {

@@ -15,7 +15,7 @@ func frameEvent(name string, ts int, data string) string {
 	return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":9,"tid":9,"args":{"data":%s}}`, name, ts, data)
 }
 
-// frameState is the state of a frame at a time.
+// frameState is the state of a frame at a point in time.
 type frameState struct {
 	url, parent string
 	pid         int64
@@ -44,7 +44,8 @@ func TestFrameEvents(t *testing.T) {
 			`{"frame":"A","url":"http://a.test/","name":"","processId":1,"isOutermostMainFrame":true,"isInPrimaryMainFrame":true},`+
 			`{"frame":"B","url":"http://b.test/","name":"b","processId":1,"parent":"A"}]}`),
 		x("work", 1, 20, `,"args":{"data":{"frame":"B"}}`),
-		// B moves to another site, in a process without a pid so far, and then names its parent itself; the browser takes precedence.
+		// B moves to another site, in a process whose pid is still unknown, and then names its parent itself; the browser takes
+		// precedence.
 		frameEvent("FrameCommittedInBrowser", 100, `{"frame":"B","url":"http://c.test/","name":"b","parent":"A","processPseudoId":"0x77"}`),
 		frameEvent("ProcessReadyInBrowser", 110, `{"frame":"B","processPseudoId":"0x77","processId":2}`),
 		`{"ph":"X","name":"CommitLoad","ts":120,"dur":5,"pid":2,"tid":1,"args":{"data":{"frame":"B","url":"http://c.test/#x","isMainFrame":false,"parent":"Z"}}}`,

@@ -46,7 +46,7 @@ func (p *propagating) sweep() {
 	}
 }
 
-// closeAsyncs ends the asynchronous slices of a track up to a time.
+// closeAsyncs ends the asynchronous slices of a track that end at or before ts.
 func (p *propagating) closeAsyncs(track *timeline.OpenSlices[openAsync], ts timeline.Nanos) {
 	for o := track.Ended(ts); o != nil; o = track.Ended(ts) {
 		p.held -= openSize + entrySize*len(o.set)

@@ -23,7 +23,7 @@ func (x *index) Hash(key []byte) uint32 {
 	return uint32(maphash.Bytes(x.seed, key))
 }
 
-// Find returns the number with the given hash for which same reports true; 0 if there is none.
+// Find returns the number with the given hash for which same reports true, or 0 if there is none.
 func (x *index) Find(hash uint32, same func(number uint32) bool) uint32 {
 	mask := uint32(len(x.slots) - 1)
 	for i := hash & mask; x.slots[i].number != 0; i = (i + 1) & mask {

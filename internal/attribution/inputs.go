@@ -191,7 +191,7 @@ func (in *inputs) add(c *collecting, i Input) {
 	in.List = append(in.List, i)
 }
 
-// typeOf returns the number of a DOM event type; 0 if there are too many.
+// typeOf returns the number of a DOM event type, or 0 if there are too many.
 func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 	if id, ok := in.types[string(name)]; ok {
 		return id
@@ -367,8 +367,8 @@ func (in *inputs) finish(c *collecting) error {
 // maxDispatchDistance bounds the time between the dispatch of an event and the start of its processing.
 const maxDispatchDistance = 1000 * timeline.Microsecond
 
-// dispatched returns the input event that was dispatched at a time: the one with the time of the dispatched event, otherwise
-// the one whose processing starts nearest; 0 if there is none.
+// dispatched returns the input event that was dispatched at ts: the one that happened at the given time, otherwise the one
+// whose processing starts nearest to ts. It returns 0 if there is none.
 func (f *found) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
 	in, key := &f.inputs, timingKey{f.tracks[thread].idSpace, thread, typ}
 	list := in.byKey[key]

@@ -41,9 +41,9 @@ func (a *attributed) inputLines() []string {
 	return out
 }
 
-// Input events of recordings, computed by another program: type, start and latency from InputLatency, otherwise from
-// EventLatency; the presentation or its absence from the stages of EventLatency; the interaction from the EventTiming that starts
-// in the same microsecond (attribution.md, rule 8).
+// The input events of recordings are the same as those that another program computed: type, start and latency from InputLatency,
+// otherwise from EventLatency; the presentation or its absence from the stages of EventLatency; the interaction from the
+// EventTiming that starts in the same microsecond (attribution.md, rule 8).
 func TestRecordedInputs(t *testing.T) {
 	for name, want := range map[string][]string{
 		"chrome-everything-small": {

@@ -56,7 +56,7 @@ type IntervalTrack struct {
 // threadIntervals holds the latest interval of every type on a thread.
 type threadIntervals struct {
 	open  []Interval // by type
-	last  []Interval // the previous ones; their memory is reused
+	last  []Interval // the previous intervals; their memory is reused
 	set   SetID      // set of the open intervals
 	until timeline.Nanos
 	valid bool

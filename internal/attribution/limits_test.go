@@ -50,8 +50,8 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 }
 
-// If very many contexts are always in effect, the tracks show some for each slice: the first types completely. The others are
-// counted.
+// If very many contexts are always in effect, the tracks show some of them for each slice: all of the first types. The
+// others are counted.
 func TestIntervalLimit(t *testing.T) {
 	const types, slices = 100, 1500
 	var list []string
@@ -83,7 +83,7 @@ func TestIntervalLimit(t *testing.T) {
 	}
 }
 
-// Contexts without details have the same names as other contexts.
+// Contexts whose details are not stored have the same names as other contexts.
 func TestNamesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
 	correlations := func(limits attribution.Limits) (out []string) {

@@ -22,7 +22,7 @@ func newLists[E ~uint32](maxCount, maxTotal int) lists[E] {
 // Len returns the number of lists, including the empty one.
 func (l *lists[E]) Len() int { return len(l.ends) }
 
-// At returns the list with a number. It must not be changed.
+// At returns the list with the given number. It must not be changed.
 func (l *lists[E]) At(number uint32) []E {
 	if number == 0 {
 		return nil
@@ -30,7 +30,7 @@ func (l *lists[E]) At(number uint32) []E {
 	return l.values[l.ends[number-1]:l.ends[number]:l.ends[number]]
 }
 
-// Intern returns the number of a list; 0 and false if it exceeds the limits.
+// Intern returns the number of a list, or 0 and false if the list exceeds the limits.
 func (l *lists[E]) Intern(list []E) (uint32, bool) {
 	if len(list) == 0 {
 		return 0, true

@@ -36,9 +36,9 @@ type lifeEvent struct {
 	alive    bool
 }
 
-// objectStates returns the states of an identity over time. If several objects share the identity at a time, it prefers
-// the one whose class is the type of the context, then the one with its category, then the one created last
-// (attribution.md, rule 3).
+// objectStates returns the states of an identity over time. If several objects share the identity at the same time, it prefers
+// the object whose class is the type of the context, then the object with the category of the event that first entered
+// the context, then the object created last (attribution.md, rule 3).
 func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 	first := &c.Snapshots[changes[0]]
 	if !slices.ContainsFunc(changes, func(id SnapshotID) bool { return c.Snapshots[id].Class != first.Class }) {

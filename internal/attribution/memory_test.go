@@ -113,7 +113,7 @@ var hostileShapes = map[string]func() []byte{
 	},
 }
 
-// maxPeak bounds the memory of attribution, without the timeline, for a budget of 1 MiB: its share of the budget, and a few
+// maxPeak bounds the memory of attribution, excluding the timeline, for a budget of 1 MiB: its share of the budget, and a few
 // tables with an initial size.
 const maxPeak = 24 << 20
 

@@ -43,7 +43,7 @@ type Options struct {
 	// compensates for producers that enter contexts without leaving them.
 	EndWithSlice bool
 	// From and To limit the time for which costs are summed; 0 means the start or the end of the trace. They are times of the
-	// trace, or are counted from its first event if FromStart is set.
+	// trace or, if FromStart is set, relative to its first event.
 	From, To  timeline.Nanos
 	FromStart bool
 	// ChargeAtBegin charges each slice to the contexts in effect at its start, whatever happens inside it.
@@ -94,7 +94,7 @@ func (o *Rules) has(via Via) bool { return o.Sources == nil || slices.Contains(o
 
 // CostOptions select the work whose costs are summed.
 type CostOptions struct {
-	// Window is a part of the trace, in times of the timeline or, if FromStart is set, counted from its first event.
+	// Window is a part of the trace, in times of the timeline or, if FromStart is set, relative to its first event.
 	Window    Window
 	FromStart bool
 	// Counts reports whether a slice or instant counts; nil: all do. The time of other slices is charged to no context.

@@ -22,7 +22,7 @@ type track struct {
 	Place     Place
 	Thread    timeline.TrackID // the thread of the track; for spans the track itself; 0: none
 	process   timeline.TrackID // 0: none
-	pid       int64            // pid in the input; Global without process
+	pid       int64            // pid in the input; Global if the track has no process
 	moved     timeline.Nanos   // difference between event times and times in event arguments, due to clock alignment
 	class     string           // placeObjects: class of the objects
 	lane      bool             // PlaceThread: its slices overlap others of the thread
@@ -108,7 +108,7 @@ func (p *track) declared(tr *timeline.Track) {
 	}
 }
 
-// pidOf returns the pid of a process in the input, or the assigned pid if the input has a text.
+// pidOf returns the pid of a process in the input, or the assigned pid if the input's id is text.
 func pidOf(tr *timeline.Track) int64 {
 	if tr.InputID.Text == "" {
 		return tr.InputID.Num

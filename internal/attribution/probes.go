@@ -31,7 +31,7 @@ func (layoutProbes) observe(c *collecting, s *event) error {
 	return c.addContext(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.track.pid, s.track.idSpace))
 }
 
-// CategoryOfProbe returns the category of a layout probe's slice from its arguments; producers.CategoryNone for other slices.
+// CategoryOfProbe returns the category of a layout probe's slice from its arguments, or producers.CategoryNone for other slices.
 func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Category {
 	for a := range t.ArgList(args) {
 		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {
@@ -68,7 +68,7 @@ func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase
 	return id, producers.CategoryNone
 }
 
-// pointerText returns a number in hexadecimal, with 0x; nil if the argument is not a number.
+// pointerText returns a number in hexadecimal, with 0x, or nil if the argument is not a number.
 func pointerText(a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgPointer, timeline.ArgUint:

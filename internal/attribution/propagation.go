@@ -144,7 +144,7 @@ func newPropagating(f *found, steps *flowbind.Steps, opts Rules) *propagating {
 	return p
 }
 
-// run processes the trace.
+// run follows the contexts through all events and flow steps, and counts contexts that were never left.
 func (p *propagating) run(ctx context.Context) error {
 	p.cancelled = ctx.Err
 	if err := p.nextStep(); err != nil {
@@ -178,7 +178,7 @@ func (p *propagating) nextStep() (err error) {
 	return err
 }
 
-// stepsUntil handles the steps before a time.
+// stepsUntil handles the steps before ts.
 func (p *propagating) stepsUntil(ts timeline.Nanos) error {
 	for p.hasStep && p.step.At < ts {
 		p.stepsAt = p.step.At
@@ -351,7 +351,7 @@ func (th *openThread) within(typ TypeID, via Via) bool {
 	return false
 }
 
-// of returns the slice's own entry of a type; nil if there is none.
+// of returns the slice's own entry of a type, or nil if there is none.
 func (s *openSlice) of(typ TypeID) *entry {
 	if !s.types.Has(typ) {
 		return nil
@@ -379,7 +379,7 @@ func (s *openSlice) add(b entry) {
 	s.types.Add(b.Type)
 }
 
-// act handles an action.
+// act applies the evidence or the flow step of an action.
 func (p *propagating) act(a *action, group []timeline.Head) error {
 	if a.at < 0 {
 		return p.flowStep(&a.step)
@@ -433,8 +433,8 @@ func (p *propagating) instant(o *timeline.Head, tr *track, list []Evidence, e *E
 	return nil
 }
 
-// closeUntil closes the slices that end by a time. It remembers slices that end exactly then, because a flow event at this
-// time may belong to them.
+// closeUntil closes the slices that end at or before ts. It remembers slices that end exactly at ts, because a flow event
+// at ts may belong to them.
 func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt != ts {
 		p.held -= entrySize * len(th.endedSets)
@@ -476,7 +476,7 @@ func (p *propagating) remember(th *openThread, slice int) {
 	th.ended = append(th.ended, ended{th.slices.At(slice).ordinal, len(th.endedSets)})
 }
 
-// endedSet returns the set of a slice that closeUntil remembered; false if there is none.
+// endedSet returns the set of a slice that closeUntil remembered, or false if it did not remember the slice.
 func (th *openThread) endedSet(ordinal uint64) ([]entry, bool) {
 	i := slices.IndexFunc(th.ended, func(e ended) bool { return e.ordinal == ordinal })
 	if i < 0 {

@@ -44,7 +44,7 @@ type taskContext struct {
 	Self       timeline.Nanos // self time in the task
 }
 
-// ContextsOfTask returns, for each type, the context with the most self time in a long task; the first one if several tie.
+// ContextsOfTask returns, for each type, the context with the most self time in a long task, or the first of several that tie.
 func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 	type key struct {
 		typ  TypeID
@@ -98,7 +98,7 @@ func (r *Result) Of(ordinal uint64) (SetID, error) {
 	return s.Set, nil
 }
 
-// Current returns, by type, the contexts in effect on a thread at a time; none if the thread is idle. It needs
+// Current returns, by type, the contexts in effect on a thread at ts, or none if the thread is idle. It needs
 // Options.Intervals, scans all intervals, and must not be called after Attach.
 func (r *Result) Current(thread timeline.TrackID, ts timeline.Nanos) (map[string]Identity, error) {
 	if r.Intervals == nil {
@@ -143,13 +143,13 @@ func (r *Result) SentInWindow(q Request) bool {
 	return q.Start != timeline.NoTime && r.Costs.window.has(q.Start) && (r.Costs.countsThread == nil || r.Costs.countsThread(q.Thread))
 }
 
-// IndexOfInput returns the index in Inputs of a context's input event; false if there is none.
+// IndexOfInput returns the index in Inputs of a context's input event, or false if there is none.
 func (r *Result) IndexOfInput(node NodeID) (int, bool) {
 	i, ok := r.inputIndex[node]
 	return i, ok
 }
 
-// InputOf returns the input event of a context; false if there is none.
+// InputOf returns the input event of a context, or false if there is none.
 func (r *Result) InputOf(node NodeID) (*Input, bool) {
 	i, ok := r.inputIndex[node]
 	if !ok {

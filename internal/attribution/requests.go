@@ -22,7 +22,7 @@ type requests struct {
 
 func newRequests() requests { return requests{byID: map[string]int{}} }
 
-// number returns the number of a request; false if there are too many.
+// number returns the number of a request, or false if there are too many.
 func (r *requests) number(c *Catalogue, id []byte) (int, bool) {
 	if n, ok := r.byID[string(id)]; ok {
 		return n, true

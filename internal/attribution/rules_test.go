@@ -27,7 +27,7 @@ func x(name string, tid, ts int, rest string) string {
 	return fmt.Sprintf(`{"ph":"X","name":%q,"ts":%d,"dur":10,"pid":1,"tid":%d%s}`, name, ts, tid, rest)
 }
 
-// want checks the set of the event with an index.
+// want checks the set of the event with the given index.
 func (a *attributed) want(t *testing.T, event int, contexts ...string) {
 	t.Helper()
 	slices.Sort(contexts)
@@ -76,8 +76,8 @@ func TestFlowsIntoTheNextSlice(t *testing.T) {
 	a.want(t, 7, "Frame frame P flow 1 frame/A,frame/B")
 }
 
-// At the very end of a slice, a flow picks up the contexts of the slice, although it has ended, whether or not other events have
-// the same time.
+// At the very end of a slice, a flow picks up the contexts of the slice, although the slice has ended, whether or not other
+// events have the same time.
 func TestFlowFromTheEndOfASlice(t *testing.T) {
 	for _, other := range []int{9, 10} {
 		a := attribute(t, events(
@@ -94,7 +94,7 @@ func TestFlowFromTheEndOfASlice(t *testing.T) {
 }
 
 // An asynchronous slice that starts in a garbage collection has the thread's set (attribution.md, rule 5): the isolate, and the
-// frame that triggered the collection (rule 9). Flows do not propagate the latter (rule 6), nor do later slices have it.
+// frame that triggered the collection (rule 9). Flows do not propagate this frame (rule 6), and later slices do not have it.
 func TestTriggerOfAsyncSlices(t *testing.T) {
 	async := func(id string, ts int) string {
 		return fmt.Sprintf(`{"ph":"b","name":"task","cat":"c","id":%q,"ts":%d,"pid":1,"tid":1},
@@ -148,7 +148,7 @@ func TestEndWithSlice(t *testing.T) {
 }
 
 // Snapshots contain snapshots of other objects, including in lists (attribution.md, rule 3): each is a state of its object at the
-// time of the outer one. A slice has the state that is valid at its start.
+// time of the outer snapshot. A slice has the state that is valid at its start.
 func TestNestedSnapshots(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"O","name":"outer","id":"0x1000","ts":15,"pid":1,"tid":1,"args":{"snapshot":{"sub":{"id":"subObject/0x1","url":"http://one.test/"}}}}`,
@@ -187,7 +187,7 @@ func TestNestedSnapshots(t *testing.T) {
 	}
 }
 
-// A slice without an end has no cost, but it encloses later slices up to the end of the enclosing slice or the thread, and they
+// A slice without an end has no cost, but it encloses later slices up to the end of the enclosing slice or the thread, and these
 // have its contexts (attribution.md, The model, Cost).
 func TestSliceWithoutEnd(t *testing.T) {
 	a := attribute(t, events(
@@ -213,7 +213,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 100_000 || self[attribution.Unattributed].wall != 10_000 {
 		t.Errorf("thread 2: %+v", self)
 	}
-	// Without the frame of the inner slice, the outer one has the time in which only the open slice runs.
+	// Without the frame of the inner slice, the outer one is charged the period in which only the open slice runs.
 	a = attribute(t, events(
 		`{"ph":"X","name":"outer","ts":100,"dur":100,"pid":1,"tid":2}`,
 		`{"ph":"B","name":"open","ts":110,"pid":1,"tid":2,"args":{"frame":"B"}}`,
@@ -227,7 +227,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 	}
 }
 
-// Ids are texts, however large their numbers, and objects with two kinds of id are ignored (attribution.md, The model).
+// Ids are treated as texts, however large the numbers, and objects with two kinds of id are ignored (attribution.md, The model).
 func TestIDs(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"c","id":12345678901234567890123,"ts":1,"pid":1,"tid":1}`,
@@ -398,7 +398,7 @@ func TestColumns(t *testing.T) {
 	t.Errorf("no row of the frame in %+v", table.Rows)
 }
 
-// Current returns the contexts in effect at any time of a thread.
+// Current returns the contexts in effect on a thread at any time.
 func TestCurrent(t *testing.T) {
 	a := attribute(t, events(
 		x("task", 1, 10, `,"args":{"frame":"A"}`),
@@ -430,8 +430,8 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// Unlimited nesting, the maximum number of types, one flow through everything, one tree of all objects: the work stays
-// proportional to the input.
+// The work stays proportional to the input, even with unlimited nesting, the maximum number of types, one flow through
+// everything, or one tree of all objects.
 func TestHostileInput(t *testing.T) {
 	const n = 20_000
 	inputs := map[string]func(i int) string{
@@ -540,8 +540,8 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
 }
 
-// The contexts of an instant have the states of its time, inside and outside slices; a slice's contexts have the states at its
-// start (attribution.md, rule 3).
+// The contexts of an instant have the states that are valid at its time, inside and outside slices; a slice's contexts have the
+// states at its start (attribution.md, rule 3).
 func TestStatesAtInstants(t *testing.T) {
 	instant := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":"instant","ts":%d,"pid":1,"tid":1}`, ts)
@@ -570,7 +570,7 @@ func TestStatesAtInstants(t *testing.T) {
 
 // Among contexts of a type that start at the same time, the slice's own arguments take precedence over explicit contexts,
 // explicit contexts over flows, and flows over requests. A later context takes precedence over all of them, and when it ends, the
-// other one is in effect again (attribution.md, The model).
+// earlier one is in effect again (attribution.md, The model).
 func TestEvidenceOfOneTime(t *testing.T) {
 	const enter = `{"ph":"(","name":"Frame","id":"0x1","pid":1,"tid":1,"ts":%d}`
 	const frame, request = `,"args":{"frame":"F"}`, `,"args":{"data":{"requestId":"1.7"}}`

@@ -71,7 +71,7 @@ func newSets(limits Limits) *Sets {
 	}
 }
 
-// Member interns a Member and returns its id; 0 if there are too many.
+// Member interns a Member and returns its id, or 0 if there are too many.
 func (s *Sets) Member(e Member) memberID {
 	le := binary.LittleEndian
 	key := append(s.Key[:0], byte(e.Via), e.Hops)
@@ -172,7 +172,7 @@ func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	return set // the table is full
 }
 
-// Of returns the member of a type in a set; 0 if there is none.
+// Of returns the member of a type in a set, or 0 if there is none.
 func (s *Sets) Of(set SetID, typ TypeID) memberID {
 	for _, e := range s.Lists.At(uint32(set)) {
 		if s.Members[e].Type == typ {

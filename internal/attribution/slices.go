@@ -127,7 +127,7 @@ func newCosting(f *found, e *Entries, costs *costs, opts Rules) *costing {
 	return s
 }
 
-// run processes the trace.
+// run computes the sets and costs of all events.
 func (s *costing) run(ctx context.Context) error {
 	if err := s.found.Evidence.Rewind(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *costing) run(ctx context.Context) error {
 	return nil
 }
 
-// group handles all events of one timestamp.
+// group computes the sets and costs of all events of one timestamp.
 func (s *costing) group(group []timeline.Head, inOrder bool) error {
 	s.evidence.Group(inOrder)
 	s.entries.Group(inOrder)
@@ -228,7 +228,7 @@ func (s *costing) explicitAt(w *thread, event uint32) ([]Explicit, bool) {
 	return s.explicit, true
 }
 
-// threadOf returns the thread of an event; 0 if it is unknown.
+// threadOf returns the thread of an event, or 0 if it is unknown.
 func (s *costing) threadOf(o *timeline.Head) timeline.TrackID {
 	return cmp.Or(o.Thread, s.found.tracks[o.Track].Thread)
 }
@@ -325,14 +325,14 @@ func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 	return s.store(o, set)
 }
 
-// bind returns the Member for an entry, with the state of its object at a time.
+// bind returns the Member for an entry, with the state of its object at ts.
 func (s *costing) bind(b *entry, ts timeline.Nanos) memberID {
 	return s.sets.Member(Member{
 		Type: b.Type, Via: b.Via, Hops: b.hops, Node: b.Node, Candidates: b.candidates, Snapshot: s.stateOf(b.Node, ts),
 	})
 }
 
-// stateOf returns the snapshot of a context that is valid at a time; 0 if there is none.
+// stateOf returns the snapshot of a context that is valid at ts, or 0 if there is none.
 func (s *costing) stateOf(node NodeID, ts timeline.Nanos) SnapshotID {
 	if node == 0 {
 		return 0
@@ -340,7 +340,7 @@ func (s *costing) stateOf(node NodeID, ts timeline.Nanos) SnapshotID {
 	return s.contexts.At(node, ts)
 }
 
-// begin starts a slice of a thread.
+// begin starts a slice of a thread and computes its set, after charging the time up to its start.
 func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []entry) error {
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
@@ -490,7 +490,7 @@ func (s *costing) trigger(next *slice, set SetID) {
 	s.adding = append(s.adding, s.sets.Member(e))
 }
 
-// rebind returns a set with the states of its contexts at a time.
+// rebind returns a set with the states of its contexts at ts.
 func (s *costing) rebind(set SetID, ts timeline.Nanos) SetID {
 	changed := false
 	s.merged = s.merged[:0]
@@ -511,7 +511,7 @@ func (s *costing) rebind(set SetID, ts timeline.Nanos) SetID {
 	return set // the table is full
 }
 
-// settle updates the sets in effect on a thread after the end of a slice or an explicit event.
+// settle updates the sets in effect on a thread after a slice has ended or an explicit event has been applied.
 func (s *costing) settle(w *thread) {
 	w.current = s.effective(w, w.explicit)
 	if w.charged = w.current; w.busy >= 0 && w.busy < w.slices.Len()-1 {
@@ -524,7 +524,7 @@ func (s *costing) effective(w *thread, innermost []Explicit) SetID {
 	return s.effectiveIn(w, w.slices.Len()-1, innermost)
 }
 
-// effectiveIn returns the set in effect in an open slice, by its index, or outside of all slices if it is -1.
+// effectiveIn returns the set in effect in the open slice with the given index, or outside all slices if the index is -1.
 func (s *costing) effectiveIn(w *thread, slice int, innermost []Explicit) SetID {
 	set, ts := SetID(0), timeline.Nanos(0)
 	if slice >= 0 {
@@ -559,7 +559,7 @@ func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 	return true
 }
 
-// epochAt returns the number of epochs up to a time. For each thread, times must not decrease from call to call.
+// epochAt returns the number of epochs up to ts. For each thread, times must not decrease from call to call.
 func (s *costing) epochAt(w *thread, ts timeline.Nanos) int {
 	if rest := s.contexts.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
 		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })
@@ -567,7 +567,7 @@ func (s *costing) epochAt(w *thread, ts timeline.Nanos) int {
 	return w.epoch
 }
 
-// closeUntil ends the slices of a thread up to a time.
+// closeUntil ends the slices of a thread that end at or before ts.
 func (s *costing) closeUntil(w *thread, ts timeline.Nanos) {
 	for top := w.slices.Ended(ts); top != nil; top = w.slices.Ended(ts) {
 		end := w.slices.End(w.slices.Len() - 1)

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// rowOf returns the row of a context, and of a part of it if rows are divided; nil if there is none.
+// rowOf returns the row of a context and, if rows are divided, of a part of it. It returns nil if there is none.
 func rowOf(t *tables.Table, id, part string) *tables.Row {
 	if i := slices.IndexFunc(t.Rows, func(r tables.Row) bool { return r.ID == id && r.Part == part }); i >= 0 {
 		return &t.Rows[i]
@@ -302,7 +302,7 @@ func TestTrackTypes(t *testing.T) {
 	}
 }
 
-// A type of the input with the name of a derived type has its own table beside the derived type's.
+// A type of the input with the name of a derived type has its own table, in addition to the derived type's.
 func TestDerivedNames(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"Page","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
@@ -323,8 +323,8 @@ func TestDerivedNames(t *testing.T) {
 	}
 }
 
-// A long task belongs to the context with the most self time in it, however much of it is unattributed; the first context if
-// several tie. Groups are compared, not their members.
+// A long task belongs to the context with the most self time in it, or to the first of several that tie, however much of the task
+// is unattributed. Groups are compared, not their members.
 func TestLongTasks(t *testing.T) {
 	ms := func(name string, tid, ts, dur int, frame string) string {
 		args := ""
@@ -420,7 +420,7 @@ func TestTablesOfCases(t *testing.T) {
 	}
 }
 
-// brokenTable describes an error in a table or its JSON form; "" if it finds no error.
+// brokenTable describes an error in a table or its JSON form, or "" if it finds no error.
 func brokenTable(table *tables.Table) string {
 	sum, keys := timeline.Nanos(0), map[[2]string]bool{}
 	for i := range table.Rows {
@@ -499,7 +499,7 @@ func TestRowLimit(t *testing.T) {
 	}
 }
 
-// Rows that look the same have a fixed order: unattributed work comes before a class with that name.
+// Rows that look the same have a fixed order: unattributed work comes before a class of the same name.
 func TestRowsThatLookTheSame(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"N","name":"(unattributed)","ts":0,"pid":1,"tid":1,"id":"0x1"}`,

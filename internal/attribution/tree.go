@@ -76,7 +76,7 @@ func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 type growingTree struct {
 	contexts *Catalogue
 	latest   []NodeID // by NodeID: the parent of every object
-	above    []NodeID // by logical node: the parent of its first member with one
+	above    []NodeID // by logical node: the parent of its first member with a parent
 }
 
 func newGrowingTree(c *Catalogue) *growingTree {
@@ -96,7 +96,7 @@ func (g *growingTree) setParent(node, parent NodeID) {
 	}
 }
 
-// createsCycle reports whether this parent would make an object its own ancestor.
+// createsCycle reports whether the given parent would make an object its own ancestor.
 func (g *growingTree) createsCycle(from, parent NodeID) bool {
 	self, n := g.contexts.LogicalOf(from), g.contexts.LogicalOf(parent)
 	for range maxTreeDepth {
@@ -193,7 +193,7 @@ func (c *Catalogue) LogicalOf(n NodeID) NodeID {
 	return n
 }
 
-// Parent returns the parent of a logical node at a time; 0 for a root.
+// Parent returns the parent of a logical node at ts, or 0 for a root.
 func (c *Catalogue) Parent(logical NodeID, ts timeline.Nanos) NodeID {
 	if above := c.above.at(logical); above != 0 {
 		return above
@@ -209,7 +209,7 @@ func (c *Catalogue) Parent(logical NodeID, ts timeline.Nanos) NodeID {
 // nodeMap maps nodes to nodes, by NodeID; it may be shorter than the list of nodes.
 type nodeMap []NodeID
 
-// at returns the value for a node; 0 if there is none.
+// at returns the value for a node, or 0 if there is none.
 func (m nodeMap) at(n NodeID) NodeID {
 	if int(n) < len(m) {
 		return m[n]
@@ -232,8 +232,8 @@ type edge struct {
 	parent NodeID
 }
 
-// edgeAt returns the parent at a time, and the period around it in which the parent does not change. The first edge applies
-// from the start of time.
+// edgeAt returns the parent at ts, and the period around ts in which the parent does not change. The first edge also
+// applies to earlier times.
 func edgeAt(edges []edge, ts timeline.Nanos) (parent NodeID, since, until timeline.Nanos) {
 	if len(edges) == 0 {
 		return 0, math.MinInt64, LastTime
@@ -291,8 +291,8 @@ func (c *Catalogue) findEdges(ctx context.Context) error {
 	return nil
 }
 
-// memberEdges appends the parents of all members over time; nothing if no member has one. At LastTime each member has its last
-// known parent.
+// memberEdges appends the parents of all members over time, or nothing if no member has a parent. At LastTime each member has
+// its last known parent.
 func (c *Catalogue) memberEdges(changes []memberEdge, members []NodeID) []memberEdge {
 	any := false
 	for i, m := range members {
@@ -407,8 +407,8 @@ func (c *Catalogue) isAncestor(above, below NodeID, ts timeline.Nanos) bool {
 	return slices.Contains(c.Ancestors(below, ts), above)
 }
 
-// commonAncestor returns the lowest common ancestor of two logical nodes, which may be one of them; 0 if their roots differ or
-// either is 0.
+// commonAncestor returns the lowest common ancestor of two logical nodes, which may be one of them. It returns 0 if their
+// roots differ or either is 0.
 func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	if a == b || a == 0 || b == 0 {
 		return min(a, b)
@@ -423,7 +423,7 @@ func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	return 0
 }
 
-// PageOf returns the outermost frame among a context and its ancestors; the root of its tree if there is none.
+// PageOf returns the outermost frame among a context and its ancestors, or the root of its tree if there is none.
 func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	page, root := NodeID(0), node
 	for _, n := range c.Ancestors(node, ts) {
@@ -435,7 +435,7 @@ func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	return cmp.Or(page, root)
 }
 
-// UrlOf returns the last known url of a context; "" if there is none.
+// UrlOf returns the last known url of a context, or "" if there is none.
 func (c *Catalogue) UrlOf(node NodeID) string {
 	if n := &c.Nodes[node]; n.Scope == scopeScript {
 		return n.ID

@@ -23,7 +23,7 @@ func (u *firstUses) extend(o *timeline.Head) {
 	}
 }
 
-// add records that a context is in effect at a time, unless it was in effect before.
+// add records that a context is in effect at ts, unless it was in effect before.
 func (u *firstUses) add(node NodeID, ts timeline.Nanos) {
 	for int(node) >= len(u.at) {
 		u.at = append(u.at, timeline.NoTime)
@@ -33,7 +33,7 @@ func (u *firstUses) add(node NodeID, ts timeline.Nanos) {
 	}
 }
 
-// Of returns the first time at which a context is in effect; false if it never is.
+// Of returns the first time at which a context is in effect, or false if it never is.
 func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 	if int(node) >= len(u.at) || u.at[node] == timeline.NoTime {
 		return 0, false
@@ -44,10 +44,10 @@ func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 // Clamp clamps a time to the period of the trace.
 func (u *firstUses) Clamp(ts timeline.Nanos) timeline.Nanos { return max(u.First, min(ts, u.last)) }
 
-// Spread changes sorted times within the period of the trace so that all differ: each moves to the next free time, or, at the
-// end of the trace, to an earlier one. Times remain multiples of the unit, because packets may count in it, unless the period
-// has too few of these. If the period is too short even for single nanoseconds, several rows are needed: time i is on row i
-// modulo rows.
+// Spread changes sorted times within the period of the trace so that all differ: each moves to the next free time, or, at the end
+// of the trace, to an earlier one. Times remain multiples of the unit, because packets may store times in this unit, unless the
+// period has too few of these. If the period is too short even for steps of a nanosecond, several rows are needed: time i is on
+// row i modulo rows.
 func (u *firstUses) Spread(times []timeline.Nanos, unit timeline.Nanos) (rows int) {
 	if len(times) == 0 {
 		return 1

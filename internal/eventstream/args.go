@@ -22,7 +22,7 @@ func (e *Encoder) appendArg(b []byte, field int, arg *timeline.Arg, depth int) [
 	return wire.EndMessage(e.appendValue(b, arg, depth), mark)
 }
 
-// appendValue appends the value of an argument; nothing for null.
+// appendValue appends the value of an argument, or nothing for null.
 func (e *Encoder) appendValue(b []byte, arg *timeline.Arg, depth int) []byte {
 	switch arg.Kind {
 	case timeline.ArgBool:

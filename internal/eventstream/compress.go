@@ -20,7 +20,7 @@ var codecs = []string{Zstd, Gzip, NoCompression}
 // Codecs returns the names of the codecs.
 func Codecs() []string { return slices.Clone(codecs) }
 
-// Suffix returns the file name suffix of a codec; false if it is unknown.
+// Suffix returns the file name suffix of a codec, or false if the codec is unknown.
 func Suffix(codec string) (suffix string, ok bool) {
 	switch codec {
 	case Zstd:

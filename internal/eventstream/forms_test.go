@@ -264,7 +264,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Kinds and sources of contexts have the numbers in the schema.
+// The kinds of events and the sources of contexts have the numbers in the schema.
 func TestEnums(t *testing.T) {
 	for n, name := range weftv1.Kind_name {
 		if _, name, _ := strings.Cut(name, "_"); n > 0 && resolved.Kind(n).String() != strings.ToLower(name) {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The long recording has the number of events, including DevTools' calls, and the total time of slices with ends in the input that the
-// specification of streams counted. Since then, slices that did not end have a length.
+// The number of events of the long recording, including DevTools' calls, and the total time of its slices with ends in the input
+// are as counted for the specification of streams. Since then, slices that did not end have received a length.
 func TestLongRecording(t *testing.T) {
 	data := recording.Read(t, recording.Large(t, "traces/chrome/chrome-devtools-long.json"))
 	tr, err := convert.Open(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), JSCalls: convert.JSCallsDevTools})

@@ -163,7 +163,7 @@ type Problem struct {
 	Count          uint64
 }
 
-// Count counts an event.
+// Count counts an event and extends the time span to include it.
 func (f *Footer) Count(row *resolved.Row) {
 	begin, end := row.Item.TS, row.Item.TS
 	if row.Kind == resolved.Slice && row.Item.Dur != timeline.NoTime {

@@ -41,7 +41,7 @@ func events(t *testing.T, tl *timeline.Timeline) (all []*weftv1.Event, cut uint6
 	return all, enc.Truncated
 }
 
-// Unusual events: a sample with a processor and a weight that is not an integer, and texts that are not UTF-8.
+// The test encodes unusual events: a sample with a processor and a weight that is not an integer, and texts that are not UTF-8.
 func TestUnusualEvents(t *testing.T) {
 	tl := build(t, func(b *timeline.Builder) error {
 		process := b.Process(timeline.ProcessKey{Text: "named \xff"})

@@ -63,7 +63,7 @@ func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
 // indexSize is the memory needed to sort a value, in bytes; a key needs collections.RadixKeySize more.
 const indexSize = 4
 
-// Add adds a value.
+// Add adds a value. When memory is full, it writes a run to the file.
 func (s *Sorter[T]) Add(v T) error {
 	s.values.Append(v)
 	if !s.descends && s.isLess() {

@@ -454,7 +454,7 @@ func TestSortingFitsMemory(t *testing.T) {
 	}
 }
 
-// Values with pointers cannot be written to a file.
+// hasPointers recognizes the types whose values cannot be written to a file.
 func TestPointers(t *testing.T) {
 	for _, value := range []any{"", []int{}, new(int), map[int]int{}, struct{ n, m any }{}, [1]func(){}, uintptr(0)} {
 		if !hasPointers(reflect.TypeOf(value)) {
@@ -470,7 +470,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// Types with pointers are neither sorted nor merged nor written.
+// New, Values and FormOf panic for types with pointers.
 func TestTypesWithPointers(t *testing.T) {
 	for name, call := range map[string]func(){
 		"New":    func() { New(Order[*int]{}, 1<<10, "") },

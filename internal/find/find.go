@@ -123,14 +123,14 @@ type finder struct {
 	names, categories []uint8 // by id: 0 not searched, 1 without the text, 2 with it
 	buf               []byte
 
-	functions []*function // by FrameID; nil: without the text
+	functions []*function // by FrameID; nil: does not contain the text
 	byName    map[[2]string]*function
 	stack     []timeline.FrameID
 	sampled   int64 // number of samples so far
 
 	hit     Hit // the current event
 	name    []byte
-	network bool // it has the category of requests
+	network bool // the event has the category of requests
 	path    []byte
 	value   []byte // text of an argument's value
 }
@@ -188,7 +188,7 @@ func (f *finder) extract(text []byte) string {
 	return strings.ToValidUTF8(string(text), "")
 }
 
-// at returns the index of the wanted text in another text; 0 if it is not there. Letters may change length in lower case.
+// at returns the index of the wanted text in another text, or 0 if it is not there. Letters may change length in lower case.
 func (f *finder) at(text []byte) (at int) {
 	want := bytes.Index(lower(f.buf[:0], text), f.want)
 	for n := 0; n < want; {
@@ -199,7 +199,7 @@ func (f *finder) at(text []byte) (at int) {
 	return at
 }
 
-// add counts a hit and, up to the limit, adds it. It returns the index; -1 beyond the limit.
+// add counts a hit and, up to the limit, adds it. It returns the index, or -1 beyond the limit.
 func (f *finder) add(h Hit) int {
 	f.out.All++
 	f.out.Kinds[h.Kind]++
@@ -268,7 +268,7 @@ func (f *finder) findFunctions() {
 	}
 }
 
-// row searches an event.
+// row searches an event and adds a hit if the event contains the text.
 func (f *finder) row(row *resolved.Row) error {
 	switch row.Kind {
 	case resolved.Sample:
@@ -320,7 +320,7 @@ func (f *finder) addWhere(where, text []byte) {
 // requestKeys lists arguments that contain a request id, which is the same in all processes.
 var requestKeys = []string{"requestId", "channelId"}
 
-// arg searches an argument and its members.
+// arg searches an argument and its members, and stores the request id or URL that it finds there.
 func (f *finder) arg(arg *timeline.Arg, depth int) {
 	before := len(f.path)
 	if len(arg.Key) > 0 {

@@ -45,7 +45,7 @@ func (r *Result) relate() {
 	}
 }
 
-// lasts reports whether a slice still lasts at a time after its start.
+// lasts reports whether a slice is still open at a time after its start.
 func (h *Hit) lasts(at timeline.Nanos) bool { return h.Dur == timeline.NoTime || at-h.TS <= h.Dur }
 
 // updateLatest makes a slice the latest of its process, unless another one ends later.

@@ -243,7 +243,7 @@ func (b *binder) startThreads() error {
 	return nil
 }
 
-// drop removes innermost slices that ended before now.
+// drop removes the innermost slices that ended before now.
 func (th *thread) drop(now timeline.Nanos) {
 	for n := len(th.active); n > 0 && th.active[n-1].over(now); n = len(th.active) {
 		th.active = th.active[:n-1]
@@ -252,7 +252,7 @@ func (th *thread) drop(now timeline.Nanos) {
 
 func (a *active) over(now timeline.Nanos) bool { return a.End != timeline.NoTime && a.End < now }
 
-// flow binds one end.
+// flow binds the flow end in a record.
 func (b *binder) flow(r timeline.Record) error {
 	e := end{Key: Key{Space: r.Space()}, role: r.Role(), ts: r.TS(), event: r.Event(), offset: r.Offset()}
 	if e.Space == timeline.FlowLink {
@@ -416,9 +416,9 @@ func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 	return list
 }
 
-// enclosing returns the innermost slice or instant on a thread that contains the time of e, where slices include their ends; nil
-// if there is none. At the edges, the input order decides (chrome-json.md 15): a complete event that starts now has already
-// started; any other start must come before e, and any end event after e.
+// enclosing returns the innermost slice or instant on a thread that contains the time of e, where slices include their ends. It
+// returns nil if there is none. At the edges, the input order decides (chrome-json.md 15): a complete event that starts now has
+// already started; any other start must come before e, and any end event after e.
 func (b *binder) enclosing(th *thread, e *end) *active {
 	th.compact(e.ts)
 	for i, n := len(th.active)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {

@@ -11,9 +11,9 @@ import (
 // firefox applies the rule of the active flow to a marker (firefox.md 7): an id without an active flow begins one, whatever its
 // role; a terminating id ends the flow with this marker, which still belongs to it.
 //
-// All members of a flow form one chain with one id. A single member also has an id, so that the output shows which markers belong
-// to a flow. Members that start at the same time are chained in output order, which differs from the rule if one contains the
-// other.
+// All members of a flow form one chain with one id. A flow's only member also has an id, so that the output shows which markers
+// belong to a flow. Members that start at the same time are chained in output order, which differs from the rule if one contains
+// the other.
 func (l *linker) firefox(e *end) {
 	l.lastFirefox = e
 	if l.state == none {

@@ -7,7 +7,8 @@
 //  2. link: the ends, sorted by key and time, are joined into arrows and chains by the rules for their space (link.go);
 //  3. the members of all chains, sorted by slice, are attached to the timeline, which returns them with its slices.
 //
-// Visit reports the flows in the input; flowindex.Index is built from these. Steps returns them in time order, for attribution.
+// Visit reports the flows in the input; flowindex.Index is built from these. Steps returns their steps in time order, for
+// attribution.
 //
 // The rules are in chrome-json.md 15, firefox.md 7 and, for Perfetto's own flow ids, perfetto.md 8.
 package flowbind

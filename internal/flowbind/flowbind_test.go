@@ -421,7 +421,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// Ends that bind to nothing become instants next to their thread.
+// Ends that bind to nothing become instants on a separate track of their thread.
 func TestUnboundEndsAreShown(t *testing.T) {
 	tl, log := resolve(t, largeMemory, "s 1/1 7 5\nf 1/1 text 9\n")
 	got, err := testkit.Dump(context.Background(), tl)
@@ -440,7 +440,7 @@ func TestUnboundEndsAreShown(t *testing.T) {
 	}
 }
 
-// A timeline without flows has nothing to resolve.
+// A timeline without flows has no arrows and no problems.
 func TestNoFlows(t *testing.T) {
 	check(t, "X 1/1 A 0 5\n", "", "")
 	check(t, "", "", "")

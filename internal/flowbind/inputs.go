@@ -5,8 +5,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLinked limits the number of events that have the same key as their own: a key that more events have does not identify
-// anything. Any number of events may refer to the same span.
+// maxLinked limits the number of events that one key can identify: a key that more events have does not identify anything. Any
+// number of events may refer to the same span.
 const maxLinked = 64
 
 // links holds the events with one key: first its own events, which the key identifies, and then references to the key, both in
@@ -61,7 +61,7 @@ func (l *linker) finishLink() {
 }
 
 // drawOwn draws the arrows to own events before the given event, or to all if it is nil. Events from several inputs form one
-// chain of request, work and response. Within a single input, its reader draws the arrows.
+// chain of request, work and response. Within one input, the input's reader draws the arrows.
 func (l *linker) drawOwn(before *end) {
 	k := &l.links
 	if !k.several {
@@ -92,8 +92,8 @@ func (l *linker) drawReference(next *end) {
 	l.refer(e, answered && e.role == timeline.FlowServe)
 }
 
-// refer draws the arrow from the sender to a reference, unless both are in the same input, whose reader draws it. If the
-// reference is answered, the arrow to the next own event starts at the reference.
+// refer draws the arrow from the sender to a reference, unless both are in the same input, whose reader draws it. If
+// answered is set, the arrow to the next own event starts at the reference.
 func (l *linker) refer(e *end, answered bool) {
 	k := &l.links
 	if e.input == k.sender.input || e.slice.Ordinal+1 == k.referer { // a span can be both parent and link of the event

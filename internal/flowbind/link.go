@@ -244,7 +244,7 @@ func (l *linker) arrow(e *end) bool {
 	return true
 }
 
-// across reports, and counts, whether a flow leads to another machine, where viewers do not follow it.
+// across reports whether a flow leads to another machine, where viewers do not follow it, and counts such flows.
 func (l *linker) across(from *Slice, e *end) bool {
 	if l.timeline.Machine(from.Track) == l.timeline.Machine(e.slice.Track) {
 		return false

@@ -115,8 +115,8 @@ type bound struct {
 	step, slice *step
 }
 
-// place returns the position of an end within its time: its slice's position or, without a slice, the position after the starts
-// that precede the end in the input.
+// place returns the position of an end among simultaneous ends: its slice's position or, without a slice, the position after the
+// starts that precede the end in the input.
 func (n *naive) place(b bound) uint64 {
 	if b.slice != nil {
 		return b.slice.Ordinal

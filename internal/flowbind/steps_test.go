@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Steps state the time and direction in which a flow passes a slice, and mark its last step, in time order and then in input
-// order. Ignored starts, starts outside slices, and ends without a flow are not steps.
+// Steps are in time order and then in input order. They state the time and direction in which a flow passes a slice, and mark
+// the flow's last step. Ignored starts, starts outside slices, and ends without a flow are not steps.
 func TestSteps(t *testing.T) {
 	const text = `
 # Chrome's own flows, bound by time: one that comes back to its slice, and an id that is used again.

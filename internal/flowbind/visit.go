@@ -15,7 +15,7 @@ type Visitor interface {
 	// Follow adds a member to which the flow leads from the slice with the ordinal from: the last member, or an earlier one that
 	// has several outgoing arrows.
 	Follow(at timeline.Nanos, s *Slice, from uint64)
-	// Join adds a member after the last one; it may be the same as the last one.
+	// Join adds a member after the last one. The two may be the same.
 	Join(at timeline.Nanos, s *Slice)
 	// End ends the flow. ended is set if the input ends the flow.
 	End(ended bool)

@@ -9,8 +9,8 @@ type Link string
 
 const (
 	Shared Link = "shared" // a slice or instant is a member of both
-	Inside Link = "inside" // a member of the new flow is inside a member of the other: that work continued elsewhere
-	Around Link = "around" // a member of the new flow contains a member of the other, and so caused it
+	Inside Link = "inside" // a member of the new flow is inside a member of the other flow: that member's work continued elsewhere
+	Around Link = "around" // a member of the new flow contains a member of the other flow, and so caused it
 )
 
 // Connection is one step from one flow to another.
@@ -49,7 +49,8 @@ func (x *Index) Connected(ctx context.Context, from []Flow, nested bool, fn func
 	return nil
 }
 
-// ConnectedMarkers counts the slices and instants in each group of flows that are connected by shared ones.
+// ConnectedMarkers groups the flows that share slices or instants, directly or through other flows, and counts the slices and
+// instants in each group.
 type ConnectedMarkers struct {
 	group []uint32 // union-find: by flow number, the flow's parent in its group; the representative is its own parent
 	count []uint32 // by number of the representative: number of markers

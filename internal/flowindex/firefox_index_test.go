@@ -57,7 +57,7 @@ type firefoxMarker struct {
 func nanos(ms float64) timeline.Nanos { return timeline.Nanos(ms * 1e6) }
 
 // fill adds the markers: instants, and markers with stack-based schemas, on their threads, and other markers on separate tracks,
-// because they need not nest. Their events are numbered in the order that the rule uses: by start, thread and position.
+// because the latter need not nest. Their events are numbered in the order that the rule uses: by start, thread and position.
 func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 	var markers []firefoxMarker
 	for thread := range c.Threads {

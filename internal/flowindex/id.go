@@ -11,7 +11,7 @@ import (
 )
 
 // formatID returns an id in the form used in the input. Chrome ids are always hexadecimal, although the input may have decimal
-// ones.
+// ids.
 func (x *Index) formatID(k *flowbind.Key) string {
 	switch {
 	case k.TextID:

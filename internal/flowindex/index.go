@@ -34,7 +34,7 @@ type Index struct {
 type Flow struct {
 	Number int    // index in its Index
 	Kind   string // kind of the id: "event" or "bind_id" (both from Chrome), "perfetto", "firefox" or "link"
-	ID     string // Id in the input, in the form that Index.Find accepts; ids can be reused
+	ID     string // id in the input, in the form that Index.Find accepts; ids can be reused
 
 	// Name and Category come from the flow's events. Only flows of kind "event" have them; for these, they are part of the id.
 	Name, Category string
@@ -200,7 +200,7 @@ func (x *indexer) fail(err error) {
 	}
 }
 
-// finish sorts the collected flows.
+// finish sorts the collected flows, determines the nesting of their slices and returns the Index.
 func (x *indexer) finish(ctx context.Context) (_ *Index, err error) {
 	out := &Index{t: x.t}
 	defer func() {

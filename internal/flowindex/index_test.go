@@ -379,7 +379,7 @@ X 1/6 f 600 10 in=7
 	}
 }
 
-// The test looks up the slices on a thread at a time, and the slices of an input event.
+// The test looks up the slices on a thread at a given time, and the slices of an input event.
 func TestSlicesOfFlows(t *testing.T) {
 	ctx := context.Background()
 	text := `
@@ -486,7 +486,7 @@ X 1/1 touching 700 50 out=8
 	}
 }
 
-// The search through flows that share slices with many others takes time proportional to their ends.
+// The search through flows that share slices with many others takes time proportional to the number of their ends.
 func TestConnectedMany(t *testing.T) {
 	const n = 3000
 	var text strings.Builder

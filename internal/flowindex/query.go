@@ -213,9 +213,8 @@ func (x *Index) OfEvent(ctx context.Context, event uint32) ([]uint64, error) {
 	return x.ordinals(ctx, func(m *Member) bool { return m.Event == event })
 }
 
-// At returns the ordinals of the slices and instants with flows that contain a time, on a thread or on tracks below it. Slices
-// include their ends. If there are none, it returns the last one that started earlier, or all that started at the same time as
-// that one.
+// At returns the ordinals of the slices and instants with flows that contain the given time, on a thread or on tracks below it.
+// Slices include their ends. If there are none, it returns the slices and instants with the latest earlier start.
 func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nanos) ([]uint64, error) {
 	var before []uint64
 	var latest timeline.Nanos

@@ -18,7 +18,7 @@ import (
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// Files in folders are recordings if they have one of these extensions, optionally followed by one of packed.
+// Files in folders are recordings if they have one of these extensions, optionally followed by an extension in packed.
 var (
 	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl", ".har"}
 	packed     = []string{".gz", ".zst", ".zip"}
@@ -40,7 +40,7 @@ func IsFolder(name string) bool {
 // File is a file to read.
 type File struct {
 	Path string
-	// RelativePath is the path relative to the folder in which the file was found; "" if the file itself was named.
+	// RelativePath is the path relative to the folder in which the file was found, or "" if the file itself was named.
 	RelativePath string
 }
 
@@ -83,7 +83,7 @@ func Find(names []string) (*Found, error) {
 	return found, nil
 }
 
-// folder returns the recordings in and below a folder.
+// folder returns the recordings in and below a folder, in natural order, and counts the files that it skips.
 func (f *Found) folder(name string) (files []File, err error) {
 	w, err := NewWalker(name, nil, nil)
 	if err != nil {

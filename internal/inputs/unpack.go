@@ -269,7 +269,7 @@ func (c *containerReader) Read(p []byte) (int, error) {
 	}
 	err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
 	if c.n > 0 && isDamage(err) {
-		// Use the part that was unpacked, like the start of a truncated file.
+		// Use the part that was unpacked, as for a truncated file.
 		c.damage = err
 		return n, io.EOF
 	}

@@ -195,7 +195,7 @@ func TestReadAheadDeliversBeforeTheError(t *testing.T) {
 	}
 }
 
-// A container that is truncated or damaged after its first bytes provides its readable part and a problem.
+// If a container is truncated or damaged after its first bytes, its readable part is used, and a problem is reported.
 func TestDamagedContainersAreUsed(t *testing.T) {
 	var trace strings.Builder
 	trace.WriteString("[")

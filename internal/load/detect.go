@@ -216,11 +216,11 @@ func (m member) formatOf() Format {
 	case has(mResourceSpans), has(mBatches | mScopeSpans):
 		return FormatOTLP
 	case has(mMeta | mThreads), has(mMeta | mLibs), has(mMeta | mShared):
-		return FormatFirefox // the last two, because threads may come hundreds of megabytes later
+		return FormatFirefox // libs or shared suffice, because threads can come hundreds of megabytes later
 	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):
 		return FormatCPUProfile
 	case has(mFrames | mStacks | mResources | mSamples), has(mFrames | mStacks | mSamples | mTimestamp | mFrameID):
-		return FormatJSProfile // the second lacks resources, as do other formats with such lists
+		return FormatJSProfile // other formats also have such lists without resources, so the second case requires two more keys
 	}
 	return ""
 }

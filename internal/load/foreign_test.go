@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Recordings by other tools are named, with programs that read them, and are never recognized as Perfetto traces.
+// Recordings from other tools are identified, with programs that read them, and are never recognized as Perfetto traces.
 func TestForeignFormats(t *testing.T) {
 	etl := make([]byte, 4096)
 	binary.LittleEndian.PutUint32(etl, 64<<10)

@@ -21,7 +21,7 @@ type ThreadCalls struct {
 	TID     trace.Value `json:"tid"`
 	Process string      `json:"process"` // as Perfetto shows it
 	Thread  string      `json:"thread"`
-	Profile string      `json:"profile"` // Id in the trace
+	Profile string      `json:"profile"` // id in the trace
 	Calls   int64       `json:"calls"`   // in the output
 
 	// Samples counts the JavaScript samples, and Time sums the time from each sample to the next. A sample is lost if no call
@@ -34,7 +34,7 @@ type ThreadCalls struct {
 	RefinedLost *RefinedLost `json:"refined,omitempty"`
 }
 
-// RefinedLost counts what the refined rules lose.
+// RefinedLost counts the samples that the refined rules lose, and their time.
 type RefinedLost struct {
 	Samples int64       `json:"lost_samples"`
 	Time    trace.Nanos `json:"lost_time_ns"`
@@ -69,7 +69,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 	return a
 }
 
-// addProfiles adds the samples and states of the profiles in a trace; c may be nil. Profiles of the same thread sample the same
+// addProfiles adds the samples and states of the profiles in a trace; c may be nil. Profiles of the same thread cover the same
 // time, so only the chosen one is added, unless all are requested.
 func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error {
 	b := l.builder
@@ -313,7 +313,7 @@ func (p *callPass) start(l *loader, b *timeline.Builder) {
 	}
 }
 
-// class returns how calls treat events with the given name.
+// class returns the class of events with the given name, which determines how calls treat them.
 func (p *callPass) class(name timeline.NameID) producers.Class {
 	class, ok := p.classes[name]
 	if !ok {

@@ -55,7 +55,7 @@ func (m *merger) run(ctx context.Context) error {
 	return m.readAll(ctx)
 }
 
-// solve determines the offsets of the inputs.
+// solve collects the clues in the inputs and determines the offsets of the inputs from them.
 func (m *merger) solve(ctx context.Context) error {
 	job := m.job
 	if err := m.detect(ctx); err != nil {
@@ -216,7 +216,7 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	return c.Finish(b.Clocks()), nil
 }
 
-// observe reads the events of an input for clues, without profiles, pictures and most arguments.
+// observe reads the events of an input for clues. It skips profiles, pictures and most arguments.
 func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, problems *problem.Log) error {
 	opts := m.opts
 	opts.NoScreenshots = true

@@ -18,8 +18,8 @@ type Options struct {
 	// From is the format of the input; FormatAuto detects it by content.
 	From Format
 
-	// Args names the event arguments to keep, including everything inside them; empty means all. NoArgs keeps none. Both refer to
-	// names in the input; arguments that weft adds are not affected.
+	// Args lists the event arguments to keep, including everything inside them, by their names in the input; empty means all.
+	// NoArgs keeps none. Neither affects arguments that weft adds.
 	Args   []string
 	NoArgs bool
 
@@ -76,8 +76,8 @@ type Options struct {
 	// Memory, which limits their number. The output does not depend on Workers.
 	Workers int
 
-	// TimeOffset is added to every time in the input before times below 0 are dropped. It helps with traces whose times count
-	// from a moment in the middle. Perfetto traces do not allow it.
+	// TimeOffset is added to every time in the input before times below 0 are dropped. It helps with traces whose times are
+	// relative to a moment in the middle of the trace. Perfetto traces do not allow it.
 	TimeOffset trace.Nanos
 
 	// SelfProfile adds information that JS self-profiles lack. Other formats ignore it.

@@ -76,7 +76,8 @@ func (k *originalTrace) read(ctx context.Context, l *loader, r io.Reader) error 
 	return perfetto.Read(ctx, io.TeeReader(r, k.file), l.builder, opts)
 }
 
-// write writes the copy and adds the attribution.
+// write writes the trace with the attribution: it inserts the attribution into the copy, writes the copy unchanged if that
+// already contains exactly this attribution, or encodes the trace anew.
 func (k *originalTrace) write(ctx context.Context, dst io.Writer, t *Trace, buffers *pfwire.Buffers) error {
 	added := t.additions()
 	if added.CanRewrite() {

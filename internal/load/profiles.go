@@ -14,7 +14,7 @@ import (
 // ProfileAll is a value for Options.Profile that shows all V8 profiles in a trace.
 const ProfileAll = "all"
 
-// Profile is a V8 profile in a Chrome or Node trace. Profiles of the same thread sample the same time.
+// Profile is a V8 profile in a Chrome or Node trace. Profiles of the same thread cover the same time.
 type Profile struct {
 	PID     trace.Value `json:"pid"` // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"` // of the sampled thread
@@ -102,8 +102,8 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 	return &v8profile.NotFoundError{ID: o.Profile, Has: ids}
 }
 
-// profileMemory limits the memory for sampled profiles, in bytes. They are complete only when everything has been read, so it is
-// the budget, but at least the default budget.
+// profileMemory limits the memory for sampled profiles, in bytes. They are complete only when everything has been read, so the
+// limit is the budget, but at least the default budget.
 func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }
 
 // cpuProfile returns the options for the .cpuprofile reader. If the profile belongs to a thread with events, its calls nest with

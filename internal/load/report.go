@@ -37,16 +37,16 @@ type Report struct {
 	// Contexts lists the context types that an attribution found, by name; nil: no attribution.
 	Contexts []string `json:"contexts,omitzero"`
 
-	// Copied reports that the packets of a Perfetto trace were copied unchanged. Data that problems call lost then took no part
-	// in the attribution but is still in the output, unless its packet was unreadable.
+	// Copied reports that the packets of a Perfetto trace were copied unchanged. Data that problems report as lost then took no
+	// part in the attribution but is still in the output, unless its packet was unreadable.
 	Copied bool `json:"copied,omitempty"`
 
 	// Facts lists the input's attributes for the trace and its threads; only Inspect fills it.
 	Facts []Fact `json:"facts,omitempty"`
 
 	Problems []trace.Problem `json:"problems"` // severest first, then by name
-	// Usual names those Problems that occur in most recordings in this format and that users do not miss, such as flows with only
-	// one recorded end.
+	// Usual names those Problems that occur in most recordings in this format and whose lost data users do not miss, such as
+	// flows with only one recorded end.
 	Usual []string `json:"usual,omitempty"`
 
 	Durations Durations `json:"durations"`

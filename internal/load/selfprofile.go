@@ -17,7 +17,7 @@ type SelfProfileOptions struct {
 	// SampleInterval is the time between two samples; 0: as in the input, or as derived from its samples.
 	SampleInterval trace.Nanos
 
-	// TimeOrigin is the page's performance.timeOrigin, from which the profile's times count; nil: as in the input, or 0.
+	// TimeOrigin is the page's performance.timeOrigin, to which the profile's times are relative; nil: as in the input, or 0.
 	TimeOrigin *trace.Nanos
 
 	// End is the end of the recording, relative to the time origin; the last sample lasts until then. nil: as in the input, or

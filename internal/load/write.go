@@ -55,7 +55,7 @@ func (t *Trace) Write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 	return t.write(ctx, dst, buffers)
 }
 
-// write writes the timeline without further additions.
+// write writes the timeline without further additions, and completes the report.
 func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffers) error {
 	began := time.Now()
 	wire, err := t.opts.wire()

@@ -79,8 +79,8 @@ func newCollector(p *Profile, opts Options) *collector {
 	return c
 }
 
-// ownerOf returns the thread whose work a track shows, or the track itself if the producer made it; 0 if the track shows states,
-// intervals or something outside a thread.
+// ownerOf returns the thread whose work a track shows, or the track itself if the producer made it. It returns 0 if the track
+// shows states, intervals or something outside a thread.
 func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	if tl.TrackKind(id) == timeline.ThreadTrack {
 		return id
@@ -155,7 +155,7 @@ func (c *collector) setContexts(it *timeline.Item, open *timeline.OpenSlices[ope
 	return err
 }
 
-// sample adds a sample.
+// sample counts a sample if its weight is a time. Otherwise, it counts the previous sample, whose length is then known.
 func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *timeline.OpenSlices[openSlice]) error {
 	stack, whole := c.p.stacks.sampled(c.tl, it.Callstack)
 	if !whole {
@@ -207,7 +207,7 @@ func (c *collector) add(s *sample, length timeline.Nanos) error {
 	return c.spend(&s.sumKey, from, to)
 }
 
-// begin adds the start of a slice.
+// begin counts a slice and chooses the sum for its time, after counting the time of the enclosing slice up to its start.
 func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timeline.OpenSlices[openSlice]) error {
 	o := open.Innermost()
 	var enclosing openSlice
@@ -256,7 +256,7 @@ func (c *collector) profileAt(it *timeline.Item, owner timeline.TrackID) timelin
 	return timeline.TrackLane{Track: owner}
 }
 
-// end adds the end of a slice.
+// end counts the time and the CPU time of a slice at its end.
 func (c *collector) end(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	o := open.Innermost()
 	if o == nil {
@@ -321,7 +321,7 @@ func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
 // grow adds to a sum, saturating at the largest number.
 func grow(sum *timeline.Nanos, by timeline.Nanos) { *sum += min(by, math.MaxInt64-max(*sum, 0)) }
 
-// sum returns the sum for a key; if there are too many sums, the thread's sum without a stack.
+// sum returns the sum for a key or, if there are too many sums, the thread's sum for the empty stack.
 func (c *collector) sum(key *sumKey) *Sum {
 	i, ok := c.sums[*key]
 	if ok {
@@ -396,7 +396,7 @@ func (c *collector) sliceFrame(it *timeline.Item) Frame {
 	return f
 }
 
-// finish counts the last sample of each thread.
+// finish counts the last sample of each thread and sorts the sums.
 func (c *collector) finish() error {
 	for id := range timeline.TrackID(c.tl.TrackCount()) {
 		if t := c.sampled[id]; t != nil && t.hasPending {

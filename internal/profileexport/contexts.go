@@ -60,7 +60,7 @@ func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*co
 	return t, nil
 }
 
-// choose finds the requested types.
+// choose selects the requested types of contexts. Its error is an *UnknownTypeError.
 func (t *contextTable) choose(by string) error {
 	if by == "" || strings.EqualFold(by, AllContexts) {
 		return nil

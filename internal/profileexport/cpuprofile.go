@@ -72,7 +72,7 @@ func newCPUProfile(p *Profile) *cpuProfile {
 	return &cpuProfile{p: p, nodes: make([]cpuNode, 1), byKey: map[cpuNodeKey]int32{}, stacks: map[cpuStackKey]int32{}}
 }
 
-// add adds a sample.
+// add adds a sample, preceded by an idle sample if there is a gap.
 func (b *cpuProfile) add(x *piece) {
 	if len(b.samples) > 0 && x.start > b.end {
 		b.sample(b.child(0, b.p.stacks.frame(Frame{Name: idleFunction})), b.end)

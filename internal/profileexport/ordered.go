@@ -51,7 +51,7 @@ func (t *Thread) Title() string {
 	return t.Process + ", " + t.Name
 }
 
-// busiest returns the index in Stacked of the thread with the most time; 0 if there are no threads.
+// busiest returns the index in Stacked of the thread with the most time, or 0 if there are no threads.
 func (p *Profile) busiest() (index int) {
 	threads := p.Stacked()
 	for i, thread := range threads {

@@ -3,7 +3,7 @@
 // WriteCPUProfiles write the stacks in time order.
 //
 // The time of a sample is its weight if that is in nanoseconds, otherwise the time until the next sample
-// (v8profile.SampleLength), as in package report. The time of a slice, on the tracks of threads, is the time without slices
+// (v8profile.SampleLength), as in package report. The time of a slice, on the tracks of threads, excludes the slices
 // inside it. Calls on a separate track are a separate profile; so are the lanes of a thread if stacks are ordered in time. Slices
 // that never end have no time of their own: their time belongs to the slice around them.
 //

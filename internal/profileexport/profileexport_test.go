@@ -56,7 +56,7 @@ func collect(t *testing.T, tl *timeline.Timeline, opts profileexport.Options) *p
 	return p
 }
 
-// All forms of a recording have the same total time, and as many samples as the samples report.
+// All export formats of a recording have the same total time, and as many samples as the samples report.
 func TestFormsAgree(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-paired-tiny.json.gz", "firefox/processed/ff-processed-tiny.json.gz",
@@ -187,7 +187,7 @@ func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	}
 }
 
-// The samples report has the same times for V8's threads, and the same idle times.
+// The times of V8's threads, and the idle times, equal the samples report's.
 func TestSameAsReport(t *testing.T) {
 	tl := timeline.Of(openFile(t, "chrome/chrome-devtools-small.json.gz"))
 	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})

@@ -56,7 +56,7 @@ var others = Frame{Name: "(others)"}
 // anonymous replaces an empty name.
 const anonymous = "(anonymous)"
 
-// frame returns the id of a frame.
+// frame returns the id of a frame. If there are too many frames, it returns the id of others.
 func (t *stackTable) frame(f Frame) FrameID {
 	if id, ok := t.byFrame[f]; ok {
 		return id
@@ -71,7 +71,7 @@ func (t *stackTable) frame(f Frame) FrameID {
 	return id
 }
 
-// push returns the stack in which below calls f; below and false if it would exceed a limit.
+// push returns the stack in which below calls f, or below and false if that stack would exceed a limit.
 func (t *stackTable) push(below StackID, f FrameID) (StackID, bool) {
 	key := stackKey{below, f}
 	if id, ok := t.byNode[key]; ok {
@@ -88,7 +88,7 @@ func (t *stackTable) push(below StackID, f FrameID) (StackID, bool) {
 	return id, true
 }
 
-// sampled returns a call stack of the timeline; false if it is truncated.
+// sampled returns a call stack of the timeline. whole is false if the stack is truncated.
 func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (stack StackID, whole bool) {
 	if id == 0 {
 		return 0, true

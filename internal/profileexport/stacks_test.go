@@ -25,7 +25,7 @@ func TestStackLimits(t *testing.T) {
 	}
 }
 
-// Sums beyond the limit are added to their thread's sum.
+// Sums beyond the limit are added to their thread's sum for the empty stack.
 func TestSumLimit(t *testing.T) {
 	p := &Profile{}
 	c := &collector{p: p, sums: map[sumKey]int{}}

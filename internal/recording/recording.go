@@ -1,7 +1,7 @@
 // Package recording finds recorded traces for tests and benchmarks, and selects how many tests run. The recordings are in the module's
 // testdata folder; larger ones are in an optional folder named shared next to the checkout.
 //
-// By default tests are quick and use only testdata, so that they behave the same on every machine. With WEFT_TESTS=all in the
+// By default, tests are quick and use only testdata, so that they behave the same on every machine. With WEFT_TESTS=all in the
 // environment, all tests run, and use shared if it exists. CONTRIBUTING.md lists the differences.
 package recording
 

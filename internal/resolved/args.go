@@ -11,8 +11,8 @@ import (
 const DidNotEndKey = "did_not_end"
 
 // Args returns the arguments of an event in order. For a slice, arguments of its end replace arguments of its start that have the
-// same key; the others follow. A slice without an end is marked in its "weft" argument, unless the input has a member of that
-// name.
+// same key; the others follow. A slice without an end is marked in its "weft" argument, unless the input already has a
+// DidNotEndKey member there.
 func (r *Row) Args() iter.Seq[timeline.Arg] {
 	if len(r.EndArgs) > 0 {
 		return r.merged

@@ -86,7 +86,7 @@ type Via uint8
 
 var viaNames = [...]string{"", "explicit", "args", "async", "flow", "request", "isolate", "descendants"}
 
-// ParseVia returns the Via with the given name; 0 if there is none.
+// ParseVia returns the Via with the given name, or 0 if there is none.
 func ParseVia(name string) Via { return Via(max(slices.Index(viaNames[:], name), 0)) }
 
 // String returns the same name as attribution.Via.
@@ -217,7 +217,7 @@ func (w *walk) attach(row *Row) (err error) {
 	return err
 }
 
-// number returns the ID of an event.
+// number returns the next ID for an event; samples and overlay events have sequences of their own.
 func (w *walk) number(it *timeline.Item) uint64 {
 	switch {
 	case it.Kind == timeline.ItemSample:

@@ -117,7 +117,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// Selected events are the same as without selection, and the others are counted.
+// A selection does not change the selected events, and the others are counted.
 func TestOptions(t *testing.T) {
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
 		all, _ := walk(t, tl, resolved.Options{}, eventOf)
@@ -156,7 +156,7 @@ func ends(t *testing.T, tl *timeline.Timeline) map[uint64]string {
 	return found
 }
 
-// The pass over the ends finds the same data as a walk.
+// SliceEnds finds the same data as a walk.
 func TestSliceEnds(t *testing.T) {
 	any := 0
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {

@@ -8,7 +8,7 @@ import (
 
 // Track is a track, or a lane of a track.
 type Track struct {
-	// Path holds the names of the tracks from the process down to this track; "" for a process or thread without a name.
+	// Path holds the names of the tracks from the process down to this track, or "" for a process or thread without a name.
 	Path []string
 
 	PID, TID                int64 // of the track's process and thread
@@ -28,7 +28,7 @@ const (
 	MadeUpTID
 )
 
-// Input returns the ids in the input; 0 for an id that weft made up.
+// Input returns the ids in the input, or 0 for an id that weft made up.
 func (t *Track) Input() (pid, tid int64) {
 	if pid, tid = t.PID, t.TID; t.MadeUp&MadeUpPID != 0 {
 		pid = 0

@@ -98,7 +98,7 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found o
 	return found, err
 }
 
-// traceOf returns the trace id in an argument of a span, or in the header of a request; "" if there is none.
+// traceOf returns the trace id in an argument of a span or in the header of a request. It returns "" if there is none.
 func traceOf(path string, arg *timeline.Arg) (id string) {
 	switch path {
 	case timeline.OwnArgs + ".trace_id":

@@ -24,7 +24,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// FuzzGlob compares with path.Match for patterns that have the same meaning in both.
+// FuzzGlob compares matches with the results of path.Match for patterns that have the same meaning in both.
 func FuzzGlob(f *testing.F) {
 	f.Add("a*b?c", "aXXbXc")
 	f.Add("*é", "é")

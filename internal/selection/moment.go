@@ -2,7 +2,7 @@ package selection
 
 // This file parses and formats points in time in a trace. There are two forms, which all commands print and accept:
 //
-//   - 1.5s, 300ms: counted from the start of the trace;
+//   - 1.5s, 300ms: relative to the start of the trace;
 //   - @1.5s, @1759276800123.456ms: on the clock of the trace.
 //
 // A number needs a unit (ns, us, µs, ms or s), because numbers without a unit are easily misunderstood. Numbers are exact: a
@@ -23,7 +23,7 @@ import (
 // Moment is a parsed point in time, independent of a trace. The zero Moment is the start of the trace.
 type Moment struct {
 	at      timeline.Nanos // at least 0
-	onClock bool           // on the clock of the trace; otherwise counted from its start
+	onClock bool           // on the clock of the trace; otherwise relative to its start
 	text    string         // as written
 }
 
@@ -100,7 +100,7 @@ func SpanOf(tl *timeline.Timeline) Span {
 func (s Span) Length() timeline.Nanos { return s.End - s.Start }
 
 // In returns a moment as a time of the trace. For a moment outside the trace, it returns an ErrOutside, which states the span of
-// the trace and suggests the other form if that would be inside.
+// the trace and suggests the other form if the moment would then be inside.
 func (m Moment) In(s Span) (timeline.Nanos, error) {
 	at, inside := m.within(s)
 	if inside {
@@ -134,7 +134,7 @@ func (m Moment) within(s Span) (at timeline.Nanos, ok bool) {
 // OnClock formats a time on the clock of the trace, for ParseMoment.
 func OnClock(at timeline.Nanos) string { return "@" + FormatMoment(at) }
 
-// Since formats a time of the trace as the time since its start, for ParseMoment.
+// Since formats a time of the trace, relative to the trace's start, for ParseMoment.
 func (s Span) Since(at timeline.Nanos) string { return FormatMoment(at - s.Start) }
 
 // FormatMoment formats a length of time exactly, in milliseconds: "0.25ms".

@@ -79,7 +79,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// The error for a time outside the trace states the span of the trace, and suggests the other form if that would be inside.
+// The error for a time outside the trace states the span of the trace, and suggests the other form if the time would then be
+// inside.
 func TestOutside(t *testing.T) {
 	const spans = "which lasts 2000ms (from @3600000ms to @3602000ms)"
 	for text, want := range map[string]string{

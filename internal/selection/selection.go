@@ -196,13 +196,12 @@ func (s *Selection) Named(name string) bool {
 	return s != nil && s.names != nil && s.names.matches(name)
 }
 
-// SelectsUnnamed reports whether events without a name, category and context are selected if their track and time are.
+// SelectsUnnamed reports whether events with no name, category or context are selected if their track and time are.
 func (s *Selection) SelectsUnnamed() bool {
 	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil
 }
 
-// Head is Item for a slice or instant without arguments. Names and categories that the timeline does not intern are
-// unavailable here.
+// Head is like Item, but tests a Head, which lacks names and categories that the timeline does not intern.
 func (s *Selection) Head(o *timeline.Head) bool {
 	if s == nil {
 		return true

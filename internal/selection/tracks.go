@@ -130,7 +130,7 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 	return found
 }
 
-// find returns the tracks whose id or name is the pattern; otherwise the tracks whose names match it as a glob.
+// find returns the tracks whose id or name is the pattern or, if there are none, those whose names match it as a glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
 		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Unlabelled(), tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
@@ -213,7 +213,7 @@ func Names(tl *timeline.Timeline, flag string) []string {
 
 func unknownf(format string, args ...any) error { return &UnknownError{fmt.Sprintf(format, args...)} }
 
-// containing returns the first name that contains a text, ignoring case; "" if there is none.
+// containing returns the first name that contains a text, ignoring case, or "" if there is none.
 func containing(text string, names []string) string {
 	const minLength = 3 // shorter texts occur in too many names
 	if len(text) < minLength {

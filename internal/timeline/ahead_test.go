@@ -15,7 +15,7 @@ import (
 )
 
 // aheadTimeline returns a timeline that contains slices with arguments on two threads, in simultaneous pairs, and a group of the
-// given size at one time.
+// given size at one timestamp.
 func aheadTimeline(t *testing.T, memory int64, large int) *Timeline {
 	b := testBuilder(t, memory)
 	threads := []TrackID{threadOf(b, 0), threadOf(b, 1)}
@@ -241,7 +241,7 @@ func TestAheadHoldsLittle(t *testing.T) {
 	}
 }
 
-// longArguments returns a timeline that contains instants at one time, each with an argument that names the event, and similar
+// longArguments returns a timeline that contains simultaneous instants, each with an argument that names the event, and similar
 // slices that use a template.
 func longArguments(t *testing.T, events int) *Timeline {
 	b := testBuilder(t, noMemory)
@@ -293,7 +293,7 @@ func namedEvent(tl *Timeline, args Args) (event string) {
 	return "none"
 }
 
-// Simultaneous arguments that are too long for memory are read on request.
+// Arguments that do not fit into memory together with others at the same timestamp are read on request.
 func TestLongArgumentsAtOneTime(t *testing.T) {
 	const events = 3000
 	tl := longArguments(t, events)

@@ -33,7 +33,7 @@ func (f *ArgFilter) KeepsAll() bool { return !f.some }
 // KeepsNone reports whether no arguments are kept.
 func (f *ArgFilter) KeepsNone() bool { return f.some && len(f.names) == 0 }
 
-// With returns a filter that also keeps the given names, and the names among them that f does not keep.
+// With returns a filter that also keeps arguments with the given names; added holds the given names that f does not keep.
 func (f ArgFilter) With(names ...string) (wider ArgFilter, added []string) {
 	if f.KeepsAll() {
 		return f, nil

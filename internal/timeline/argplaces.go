@@ -19,7 +19,7 @@ import (
 //
 // In the encoder, and in arrays read from JSON text, an empty member is an annotation with a dictionary or array of length 0.
 
-// emptyMember appends an empty member to the open array.
+// emptyMember appends an empty dictionary or array to the open array. The outermost array then becomes text.
 func (e *ArgsEncoder) emptyMember(array bool) {
 	field := schema.DebugAnnotation_DictEntries
 	if array {
@@ -105,7 +105,7 @@ func (e *ArgsEncoder) appendText(b []byte, a *message.Annotation) []byte {
 	return append(b, "null"...)
 }
 
-// appendMembersText appends a dictionary or array with its members.
+// appendMembersText appends a dictionary or array as JSON text, without its empty members.
 func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []byte {
 	open, closing := byte('{'), byte('}')
 	if list.Kind == message.ArrayAnnotation {
@@ -134,7 +134,7 @@ func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []by
 	return append(b, closing)
 }
 
-// appendDoubleText appends the shortest text that parses to v.
+// appendDoubleText appends v as JSON text that does not look like an integer. NaN and infinities become strings.
 func appendDoubleText(b []byte, v float64) []byte {
 	switch abs := math.Abs(v); {
 	case math.IsNaN(v):

@@ -65,7 +65,7 @@ type entry struct {
 // Keys is a snapshot of a Builder's argument names. It never changes, so other goroutines can encode arguments with it.
 type Keys struct{ table *stringTable }
 
-// Keys returns the current argument names. The call is free unless names were added since the last one.
+// Keys returns the current argument names. The call is free unless names were added since the last call.
 func (b *Builder) Keys() Keys {
 	if b.snapshot.table == nil || b.snapshot.table.len() != b.keys.len() {
 		b.snapshot = Keys{b.keys.snapshot()}
@@ -112,7 +112,7 @@ func (e *ArgsEncoder) Duplicates() int { return e.duplicates }
 func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 
 // Key sets the name of the next value. An empty name becomes "_", because Perfetto has no nameless annotations; in a dictionary
-// with both, the second gets one more underscore. At the top level, a name reserved for weft (IsOwnName) gets a leading
+// with both names, the second one gets one more underscore. At the top level, a name reserved for weft (IsOwnName) gets a leading
 // underscore.
 func (e *ArgsEncoder) Key(name []byte) {
 	e.underscores = asInInput
@@ -125,8 +125,8 @@ func (e *ArgsEncoder) Key(name []byte) {
 	e.intern(name)
 }
 
-// KeyID returns the id of the current key for KeyWithID; 0 if it has none. Names reserved for weft have none, because Key changes
-// them depending on the level.
+// KeyID returns the id of the current key for KeyWithID, or 0 if the key has no id. Names reserved for weft have no id, because
+// Key changes them depending on the level.
 func (e *ArgsEncoder) KeyID() KeyID {
 	if e.underscores != asInInput || IsOwnName(bytes.TrimLeft(e.keys.get(uint32(e.key)), "_")) {
 		return 0
@@ -137,8 +137,8 @@ func (e *ArgsEncoder) KeyID() KeyID {
 // KeyWithID is Key without the lookup, for an id that KeyID returned for the same Builder.
 func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = id, nil, asInInput }
 
-// maxArrayArgs limits the arguments of an event with long arrays: two bytes of JSON can take four here. Beyond the limit, each
-// array value replaces the previous one.
+// maxArrayArgs limits the size, in bytes, of the arguments of an event with long arrays: two bytes of JSON can take four here.
+// Beyond the limit, each array value replaces the previous one.
 const maxArrayArgs = 64 << 20
 
 // Omitted returns the number of array values omitted since Reset.
@@ -455,7 +455,7 @@ func (e *ArgsEncoder) ExtendDict() {
 	}
 }
 
-// removeEarlier removes the current key's earlier value from the open dictionary and returns it; nil if there is none.
+// removeEarlier removes the current key's earlier value from the open dictionary and returns it, or nil if there is none.
 func (e *ArgsEncoder) removeEarlier() []byte {
 	c := &e.open[len(e.open)-1]
 	if c.array || c.seen>>(e.key&63)&1 == 0 {

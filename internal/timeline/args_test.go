@@ -163,7 +163,7 @@ func allOfText(members []value) []value {
 	return members
 }
 
-// ofText decodes JSON text that is an array with encoding/json; it returns other text unchanged.
+// ofText uses encoding/json to decode JSON text that is an array. It returns other text unchanged.
 func ofText(v value) value {
 	if !strings.HasPrefix(v.text, "[") || !json.Valid([]byte(v.text)) {
 		return v
@@ -632,7 +632,7 @@ func TestArgsWithManyKeys(t *testing.T) {
 	}
 }
 
-// Lengths of nested messages, around the values at which they need another byte.
+// The test encodes nested messages with lengths around the values at which a length needs another byte.
 func TestArgsNestedLengths(t *testing.T) {
 	for _, n := range []int{100, 120, 121, 122, 123, 124, 125, 126, 127, 128, 16370, 16380, 16384, 2 << 20} {
 		v := value{key: "a", kind: timeline.ArgString, text: strings.Repeat("x", n)}
@@ -643,7 +643,7 @@ func TestArgsNestedLengths(t *testing.T) {
 	}
 }
 
-// Names that are numbers are data: they are written inline, and duplicates are found among them as well as among other names.
+// Names that are numbers are written inline instead of being interned. Duplicates are found among them, as among other names.
 func TestNumbersAsNamesAreNotInterned(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	e := b.Args()

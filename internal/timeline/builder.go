@@ -80,7 +80,7 @@ func (t *tables) encoder() *ArgsEncoder {
 	return e
 }
 
-// known is what a Builder knows about the whole trace; Finish passes it to the Timeline.
+// known holds the facts that a Builder knows about the whole trace; Finish passes it to the Timeline.
 type known struct {
 	next        uint32 // event index after the last one
 	clocks      Clocks
@@ -92,7 +92,7 @@ type known struct {
 	ordered     bool // see SetOrdered
 	fractions   fractions
 	screenshots Screenshots
-	inputs      []uint32 // index of the first event of each input; nil: a single input
+	inputs      []uint32 // index of the first event of each input; nil: there is only one input
 	joinFlows   bool     // flow ids have the same meaning in all inputs
 }
 
@@ -126,7 +126,7 @@ type fractions struct{ times, threadTimes, largeThreadTimes bool }
 // exactInDoubles limits a thread time and a slice's CPU time so that a double represents their sum exactly: 52 days.
 const exactInDoubles = 1 << 52
 
-// add records the times of an event and its record r.
+// add updates f for the times of an event, whose record is r.
 func (f *fractions) add(ev *Event, r *record) {
 	if !f.times {
 		f.times = r.ts%Microsecond != 0 || r.Kind() == Slice && r.dur%Microsecond != 0
@@ -312,7 +312,7 @@ func (b *Builder) Add(ev *Event) error {
 	return b.added()
 }
 
-// internTexts gives a record the name and category of its event; p gets those for which the table is full.
+// internTexts stores the name and category of an event in its record r, or in p if the table is full.
 func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
 	if id, ok := b.names.intern(ev.Name); ok {
 		r.name = NameID(id)
@@ -368,7 +368,7 @@ func (b *Builder) withScreenshot(ev *Event) Args {
 	return Args(b.pictured)
 }
 
-// addToTable adds a sample to the sample table.
+// addToTable adds a sample to the sample table, and marks its track and call stack as used.
 func (b *Builder) addToTable(ev *Event) error {
 	if ev.Callstack != 0 {
 		b.useCallstack(ev)
@@ -418,7 +418,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
-		// If it binds to no event, this track shows it.
+		// If the flow end binds to no event, this track shows it.
 		fallback := f.Fallback
 		if fallback == 0 {
 			fallback = b.RoleTrack(f.Track, RoleOther)
@@ -429,7 +429,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	return b.addRecord(&r)
 }
 
-// keyOf returns an id of the text for comparisons: its id in the table, or a hash if the table is full.
+// keyOf returns an id by which texts can be compared: the text's id in the table, or a hash if the table is full.
 func keyOf(t *stringTable, text []byte) uint32 {
 	if id, ok := t.intern(text); ok {
 		return id

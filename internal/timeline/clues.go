@@ -25,13 +25,13 @@ type LinkRole uint8
 
 // The roles of links.
 const (
-	LinkMember   LinkRole = iota // belongs with the others, in no known direction
+	LinkMember   LinkRole = iota // belongs with the other events, in no known direction
 	LinkSend                     // sends: every receiver receives after the event begins
 	LinkReceive                  // receives: every sender began before the event begins
-	LinkServe                    // a slice: receives at its start and answers later
-	LinkCall                     // a slice: sends at its start and receives the answer by its end
+	LinkServe                    // a slice: receives at its start and responds later
+	LinkCall                     // a slice: sends at its start and receives the response by its end
 	LinkMeet                     // a slice: does not end before all others with the key have begun
-	LinkSync                     // happens at the same moment as the others, within the steps of both clocks
+	LinkSync                     // happens at the same moment as the other events, within the steps of both clocks
 	LinkSyncSent                 // like LinkSync, for an event that was issued at Issued and is over at TS
 )
 
@@ -64,7 +64,7 @@ type Link struct {
 	Request, LinkedBy string
 }
 
-// TraceContextKey returns the key of a span in a W3C trace context, from its hexadecimal ids; "" if one is missing.
+// TraceContextKey returns the key of a span in a W3C trace context, from its hexadecimal ids, or "" if one is missing.
 func TraceContextKey(traceID, spanID string) string {
 	if strings.Trim(traceID, "0") == "" || strings.Trim(spanID, "0") == "" {
 		return ""
@@ -82,7 +82,7 @@ func Traceparent(text string) (traceID, spanID string) {
 	return parts[1], parts[2]
 }
 
-// TraceparentKey returns the key of the span in a traceparent header; "" if text is not such a header.
+// TraceparentKey returns the key of the span in a traceparent header, or "" if text is not such a header.
 func TraceparentKey(text string) string { return TraceContextKey(Traceparent(text)) }
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
@@ -90,7 +90,7 @@ func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF
 // Observer is an Intake that also receives an input's relations to others.
 type Observer interface {
 	Intake
-	Anchor(a *Anchor)        // the wall-clock time at a time of the input
+	Anchor(a *Anchor)        // a wall-clock time and the input time that it corresponds to
 	HostSync(s *HostSync)    // the relation between two hosts' clocks
 	Host(name string)        // the host of the recording; "": unknown
 	Rank(n int64)            // rank of the input among the processes of a distributed program
@@ -109,7 +109,7 @@ func StepOf(ts Nanos) Nanos {
 	return 1
 }
 
-// Observer returns the observer of the input's relations to other inputs; nil if there is none.
+// Observer returns the observer of the input's relations to other inputs, or nil if there is none.
 func (b *Builder) Observer() Observer { return b.opts.Observer }
 
 // WantsLinks reports whether AddLink has an effect.
@@ -123,8 +123,8 @@ func (b *Builder) AddLink(l *Link) error {
 	return b.intake.Link(l)
 }
 
-// IDs returns the ids of the thread that a track is or belongs to, and of its process; false if the track belongs to neither. The
-// thread id of a process's track is zero.
+// IDs returns the ids of the thread that a track is or belongs to, and of its process, or false if the track belongs to neither.
+// The thread id of a process's track is zero.
 func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok bool) {
 	t := b.table
 	for hops := 0; track != 0 && hops < maxParents; hops++ {

@@ -12,7 +12,7 @@ import (
 // eventIDs numbers the events of a timeline from 1 without gaps, in the order of Walk. Unlike ordinals, which also count ends and
 // flow steps, these numbers are the same in every form of a trace.
 //
-// They take one bit per record, plus eight bytes for each record at a time at which a flow changes the order.
+// They take one bit per record, plus eight bytes for each record at a timestamp at which a flow changes the order.
 type eventIDs struct {
 	events ordinalSet
 	before []uint64 // number of events before each block
@@ -29,7 +29,7 @@ func (s ordinalSet) remove(ordinal uint64) { s[ordinal/64] &^= 1 << (ordinal % 6
 // idBlock is the number of words that are counted together.
 const idBlock = 8
 
-// movedGroup holds the records of one time at which flows move events out of ordinal order.
+// movedGroup holds the records of a timestamp at which flows move events out of ordinal order.
 type movedGroup struct {
 	first  uint64   // ordinal of the first record
 	ids    uint64   // number of events before it
@@ -66,7 +66,7 @@ func (t *Timeline) NumberEvents(ctx context.Context) error {
 	return nil
 }
 
-// forgetHidden removes the events on hidden tracks.
+// forgetHidden excludes the events on hidden tracks from the numbering.
 func (t *Timeline) forgetHidden(ctx context.Context) error {
 	ordinal := uint64(0)
 	return t.groups(ctx, false, func(g *group) error {
@@ -188,7 +188,8 @@ func (t *Timeline) EventID(ordinal uint64) uint64 {
 	return ids.rank(ordinal) + 1
 }
 
-// EventOrdinal returns the ordinal of the event with the given number; false if there is none. It requires NumberEvents.
+// EventOrdinal returns the ordinal of the event with the given number. It returns false if there is none. It requires
+// NumberEvents.
 func (t *Timeline) EventOrdinal(id uint64) (ordinal uint64, ok bool) {
 	ids := t.ids
 	if id == 0 || ids == nil || id > ids.total {

@@ -27,7 +27,7 @@ type Sampling struct {
 // from fn.
 //
 // The Builder accepts slices on existing tracks, in any order. Added slices enclose the input's slices with the same start and
-// end; among several added ones, the one with the lowest Event is outermost. Added slices without length enclose those with a
+// end; among several added slices, the one with the lowest Event is outermost. Added zero-length slices enclose those with a
 // higher Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
@@ -81,7 +81,7 @@ func (t *Timeline) extensionBuilder() *Builder {
 // extendedMemory is the memory limit for the records of a timeline and its extension together.
 func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 6 }
 
-// starts returns the starts in a group for Extend.
+// starts returns the slices and instants in a group, except those with Skip, in the order that Extend passes them on.
 func (o *occurrences) starts(g *group) ([]Head, error) {
 	o.out = o.out[:0]
 	for i := range g.len() {

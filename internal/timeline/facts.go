@@ -14,7 +14,7 @@ type Page struct {
 	Embedder int64 // inner window of the embedding document; 0: none
 	URL      string
 	Private  bool   // in a private window
-	IDSpace  string // Id space of its windows and its tab; "": the trace's own
+	IDSpace  string // id space of its windows and its tab; "": the trace's own
 }
 
 type pageKey struct {

@@ -82,7 +82,8 @@ func (s *idSpaces) setSpace(id TrackID, space uint32) {
 	s.spaceOf[id] = space
 }
 
-// SetIDSpace sets the input's id space for a track directly below the root. It returns false if there are too many id spaces.
+// SetIDSpace sets the id space of a track directly below the root; name is the space's name in the input. It returns false if
+// there are too many id spaces.
 func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
 	t := b.table
 	n, ok := t.number(b.idSpaceName(name))

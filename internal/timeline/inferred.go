@@ -18,7 +18,7 @@ type inferred struct {
 	slices  []reach   // complete slices that began while a task was open, longest first, so their numbers increase
 	closing []closing // in the order in which the next tasks began
 	growing int       // how many entries of closing have an end that later events can still extend
-	settled uint32    // number of the first Begin that is not inside any of the others
+	settled uint32    // number of the first Begin that is not inside a task whose inferred end has passed
 }
 
 // reach is a time range covered by complete slices.
@@ -112,8 +112,8 @@ func (f *inferred) end(o *openBegin, end Nanos) {
 	}
 }
 
-// close records that another task begins after one that has no end so far. If there are too many, it returns the first one, whose
-// end is then final.
+// close records that another task begins after a task that has no end so far. If there are too many such tasks, it returns the
+// first of them, whose end is then final.
 func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	if full = len(f.closing) == maxClosing; full {
 		first = f.closing[0]

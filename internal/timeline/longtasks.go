@@ -46,7 +46,8 @@ func (f *longTasks) partOf(task int, r *record) int {
 
 // LongTasks returns the slices and begins with Event.LoopTask that take at least min, in time order. It omits tasks inside or
 // overlapping a long one, and slices without an end in the input, whose duration is unknown. The list has at most 65,536 tasks;
-// more is the number of further tasks. It requires Nest, which finds tasks of LongTaskLength; any other minimum takes a pass.
+// more is the number of further tasks. It requires Nest, which finds the tasks of at least LongTaskLength; any other minimum
+// takes another pass over the records.
 func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, more int64, err error) {
 	if min == t.longTasks.min {
 		return t.longTasks.list, t.longTasks.more, nil

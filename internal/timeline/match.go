@@ -12,8 +12,8 @@ import (
 // matcher pairs begins with ends, in time order and then in input order (chrome-json.md 8, 9, 11).
 //
 // Open begins are kept on stacks: one for every thread and other track, and one for every asynchronous id across all processes.
-// An end takes the innermost begin with a matching name and category, which may not be the innermost of all. These stacks are
-// therefore not OpenSlices: slices may not nest, and ends are unknown.
+// An end closes the innermost begin with a matching name and category, even if other begins are further inside. These stacks are
+// therefore not OpenSlices: slices need not nest, and ends are unknown.
 type matcher struct {
 	t       *Timeline
 	stackOf []int32     // by track or group of asynchronous tracks: index into stacks; 0: no stack
@@ -50,8 +50,8 @@ type foundEnd struct {
 
 var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
 
-// openStack is a stack of open Begins, innermost last. An End mostly takes the last one or one near it. Large stacks are indexed
-// by name, so that no End takes longer than others.
+// openStack is a stack of open Begins, innermost last. An End usually closes the last one or one near it. Large stacks are
+// indexed by name, so that every End finds its Begin quickly.
 type openStack struct {
 	open   []openBegin
 	gone   int                // number of entries in open that are gone
@@ -133,7 +133,7 @@ func (s *openStack) named(name NameID, fn func(i int) bool) {
 	}
 }
 
-// is reports whether an index entry is still valid. It may not be, because positions are reused.
+// is reports whether an index entry is still valid. An entry can become invalid because positions are reused.
 func (s *openStack) is(i int32, name NameID) bool {
 	return int(i) < len(s.open) && s.open[i].name == name && !s.open[i].gone
 }
@@ -147,8 +147,8 @@ func (s *openStack) any(fn func(i int) bool) {
 	}
 }
 
-// match runs the pass. Afterwards, every End has the length of its slice, as does every Begin, unless match returns their lengths
-// in found.
+// match runs the pass. Afterwards, every End has the length of its slice. Every Begin has it too, unless match returns the
+// lengths of Begins because the records are on disk.
 func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
 	if !t.unmatched {
 		return nil, nil
@@ -276,7 +276,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	return nil
 }
 
-// end closes the Begin that matches the End r.
+// end closes the Begin that matches the End r, or counts r if no Begin matches.
 func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	at := m.stackOf[scope]
 	stack := &m.stacks[at]

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// An End finds its Begin however many Begins are open, and wherever it is among them.
+// An End finds its Begin however many Begins are open, and wherever its Begin is among them.
 func TestManyOpenBegins(t *testing.T) {
 	const many = 30_000
 	for name, begun := range map[string]func(i int) int{

@@ -61,7 +61,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// The text that groups slices is not an argument, in memory or on disk, nor for slices that a pass adds.
+// The text that groups slices is not among the arguments, whether slices are in memory, on disk or added by a pass.
 func TestCorrelate(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})

@@ -96,7 +96,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	return nil
 }
 
-// samplesBefore counts samples before a time.
+// samplesBefore counts the samples before ts.
 func (n *nester) samplesBefore(ts Nanos) error {
 	for n.sampled.before(ts) {
 		if err := n.nextSamples(); err != nil {
@@ -106,7 +106,7 @@ func (n *nester) samplesBefore(ts Nanos) error {
 	return nil
 }
 
-// nextSamples counts the samples at a time without records.
+// nextSamples counts the samples at the next timestamp, which has no records.
 func (n *nester) nextSamples() error {
 	ts := n.sampled.ts
 	err := n.samplesAt(ts)
@@ -129,8 +129,8 @@ func (n *nester) samplesAt(ts Nanos) error {
 // segmentLen is the minimum number of records and samples in a segment.
 const segmentLen = 1 << 15
 
-// endSegment starts a new segment after the group of the given time if the current one is long enough. The new segment stores the
-// open slices. A segment has at least eight times as many records and samples as the next one stores open slices, so that
+// endSegment starts a new segment after the group of the given time if the current segment is long enough. The new segment stores
+// the open slices. A segment has at least eight times as many records and samples as the next one stores open slices, so that
 // segments stay small compared with records.
 func (n *nester) endSegment(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
@@ -152,7 +152,7 @@ func (n *nester) endSegment(now Nanos) {
 	n.t.segments = append(n.t.segments, next)
 }
 
-// joiner copies the lengths that the matcher found to Begins on disk.
+// joiner copies the slice lengths found by the matcher into the Begins on disk.
 type joiner struct {
 	found   *extsort.Sorter[foundEnd]
 	ordinal uint64
@@ -209,8 +209,8 @@ func (n *nester) group(g *group) {
 	n.ordinal += uint64(g.len())
 }
 
-// countUnbound assigns lanes to the flow ends at one time in case they bind to nothing and are shown as instants, which precede
-// all starts. This is needed only if a track might have too many instants at one time.
+// countUnbound assigns lanes to the flow ends at one timestamp in case they bind to nothing and are shown as instants, which
+// precede all starts. This is needed only if a track might have too many instants at one timestamp.
 func (n *nester) countUnbound(g *group) {
 	if ts := g.at(0).ts; n.unbound == nil || n.unboundAt != ts {
 		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
@@ -380,7 +380,7 @@ func mergeByEvent(g *group, order []uint32, split int) {
 	copy(order[len(out):], append(long, short...))
 }
 
-// isUnorderedX reports whether the record is an X: a slice recorded as one event, whose position does not order it.
+// isUnorderedX reports whether the record is an X, a slice recorded as one event, whose position in the input does not matter.
 func (r *record) isUnorderedX() bool { return r.Kind() == Slice && r.flags&flagInOrder == 0 }
 
 // openAfterX moves begins without an end after the last X in short, which is in input order (chrome-json.md 8: after every X).
@@ -404,7 +404,8 @@ func open(r *record) int {
 	return 0
 }
 
-// assignLane sets the lane of a slice or instant.
+// assignLane sets the lane of a slice or instant, infers its end if necessary, and updates the open slices and long tasks of its
+// track.
 func (n *nester) assignLane(r *record, ordinal uint64) {
 	l := n.tracks[r.track]
 	if l == nil {
@@ -447,8 +448,8 @@ func (n *nester) assignLane(r *record, ordinal uint64) {
 	}
 }
 
-// inferEnd returns and counts the end of a Begin without an End: the end of the slice around it, the start of the next task if
-// the matcher found one, or never.
+// inferEnd infers the end of a Begin without an End, and counts the problem: the slice ends with the slice around it, at the
+// start of the next task if the matcher found one, or never.
 func (n *nester) inferEnd(r *record, l *lanes) (end Nanos) {
 	end, kind := noEnd, problem.BeginWithoutEnd
 	if next, ok := r.end(); ok {
@@ -487,7 +488,8 @@ func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 	n.t.count(kind, r)
 }
 
-// sweep releases tracks without open slices each time the number of live tracks has doubled: most asynchronous ids are used once.
+// sweep releases tracks without open slices each time the number of live tracks has doubled, because most asynchronous ids are
+// used once.
 func (n *nester) sweep(now Nanos) {
 	if len(n.live) < n.sweepAt {
 		return
@@ -527,7 +529,7 @@ func (n *nester) newLanes() *lanes {
 const maxLanesTried = 64
 
 // find returns the first lane in which the interval nests, adding one if necessary. Beyond maxLanesTried, it tries only the most
-// recently used lane and then takes the one that has been free for longest, so that the search stays short for any number of
+// recently used lane and then takes the lane that has been free for longest, so that the search stays short for any number of
 // lanes.
 func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
@@ -539,7 +541,7 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 		return l.recent
 	}
 	if instant {
-		end++ // the instant occupies the lane until then
+		end++ // the lane is free only after the instant
 	}
 	i, ok := l.takeFree(start)
 	if !ok {
@@ -575,7 +577,7 @@ func (l *lanes) instantsOn(lane int) int {
 	return int(l.instants[lane])
 }
 
-// follow counts an instant on a lane, or resets the count after a slice, which is outside the instants.
+// follow counts an instant on a lane, or resets the count after a slice, because the slice is not nested in the instants.
 func (l *lanes) follow(r *record) {
 	switch {
 	case r.Kind() == Instant:

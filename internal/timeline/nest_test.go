@@ -205,7 +205,7 @@ func TestManyLanes(t *testing.T) {
 	}
 }
 
-// In a staircase, lanes become free one by one while others are in use.
+// If slices overlap like a staircase, lanes become free one by one while others are in use, and are reused.
 func TestFreeLanesAreReused(t *testing.T) {
 	const wide = 150
 	var text strings.Builder

@@ -9,8 +9,8 @@ import (
 
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call. Ends come
 // first, then the starts of each track, with enclosing slices before inner ones. A timestamp with more than a million records
-// takes several calls. Arguments are read if args is set; beyond a few MiB at one time, ReadArgs must read them. It requires
-// Nest.
+// takes several calls. Arguments are read if args is set; those beyond a few MiB at one timestamp must be read with ReadArgs. It
+// requires Nest.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	return t.groups(ctx, false, func(g *group) error {
@@ -70,7 +70,7 @@ func (o *occurrences) append(g *group) error {
 	return nil
 }
 
-// fill converts a record. out must be zero.
+// fill converts a record to an occurrence. out must be zero.
 func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) error {
 	out.Ordinal, out.Event, out.Offset, out.Track, out.TS = ordinal, r.event, r.offset, r.track, r.ts
 	out.Dur, out.End = NoTime, NoTime
@@ -129,7 +129,7 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	return nil
 }
 
-// copyArgs sets the arguments of an occurrence to a copy that is valid while its group is. If too much is already copied, it
+// copyArgs sets the arguments of an occurrence to a copy with the lifetime of its group. If too much is already copied, it
 // stores the record for ReadArgs instead.
 func (o *occurrences) copyArgs(out *Head, args Args, r *record) {
 	if o.copiedBytes > maxCopied {
@@ -162,7 +162,7 @@ func (t *Timeline) ReadArgs(o *Head) error {
 	return err
 }
 
-// AsyncID returns an asynchronous track's id in the input; "" for other tracks.
+// AsyncID returns an asynchronous track's id in the input, or "" for other tracks.
 func (t *Timeline) AsyncID(id TrackID) string {
 	if key := t.asyncKey(id); key != nil {
 		return t.table.idText(key)
@@ -170,7 +170,7 @@ func (t *Timeline) AsyncID(id TrackID) string {
 	return ""
 }
 
-// AsyncScope returns the scope of an asynchronous track's id; "" if it has none or the track is not asynchronous.
+// AsyncScope returns the scope of an asynchronous track's id, or "" if the id has no scope or the track is not asynchronous.
 func (t *Timeline) AsyncScope(id TrackID) string {
 	if key := t.asyncKey(id); key != nil {
 		return t.table.textOf(key.scope)
@@ -241,5 +241,5 @@ func (s *ArgSelection) paths(path string, arg *Arg, depth int, fn func(path stri
 	return true
 }
 
-// Members is Timeline.Members with List's selection applied to an ArgDict.
+// Members is Timeline.Members without unselected members, see List.
 func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.t.members(a, s.wanted) }

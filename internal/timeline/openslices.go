@@ -5,8 +5,9 @@ import (
 	"sort"
 )
 
-// OpenSlices holds the slices that are open at some time during a pass, outermost first, each with its end and a value for the
-// pass. Slices nest, so no slice ends after the one around it, and slices that have ended are innermost. The zero value is empty.
+// OpenSlices holds the slices that are open at one point during a pass, outermost first, each with its end and a value for the
+// pass. Slices nest, so no slice ends after the slice around it, and slices that have ended are innermost. The zero value is
+// empty.
 //
 // Nest uses an OpenSlices for each lane of a track, attribution and sampled calls for each thread, and WalkNested for each lane
 // during a walk. docs/architecture.md explains the similar structures.
@@ -28,7 +29,7 @@ func (o *OpenSlices[T]) At(i int) *T { return &o.slices[i].value }
 // End returns the end of an open slice.
 func (o *OpenSlices[T]) End(i int) Nanos { return o.slices[i].end }
 
-// Innermost returns the value of the slice that began last; nil if none is open.
+// Innermost returns the value of the slice that began last, or nil if none is open.
 func (o *OpenSlices[T]) Innermost() *T {
 	if n := len(o.slices); n > 0 {
 		return &o.slices[n-1].value
@@ -70,7 +71,7 @@ func (o *OpenSlices[T]) Close(now Nanos) {
 	o.slices = o.slices[:n]
 }
 
-// Find returns the index of the innermost slice that ends after ts; -1 if there is none.
+// Find returns the index of the innermost slice that ends after ts, or -1 if there is none.
 func (o *OpenSlices[T]) Find(ts Nanos) int {
 	return sort.Search(len(o.slices), func(i int) bool { return o.slices[i].end <= ts }) - 1
 }
@@ -81,8 +82,8 @@ func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open 
 	return t.Walk(ctx, Nested(t, fn))
 }
 
-// Nested returns a function for Walk that calls fn with the open slices, like WalkNested. Several passes with values of their own
-// can share one walk by passing all items, in order, to the function that each of them obtained.
+// Nested returns a function for Walk that calls fn with the open slices, like WalkNested. Several passes, each with values of
+// its own, can share one walk: it must pass all items, in order, to the function of each pass.
 func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) func(*Item) error {
 	tracks := make([]OpenSlices[T], t.TrackCount())
 	lanes := map[TrackLane]*OpenSlices[T]{} // lanes other than 0

@@ -76,7 +76,7 @@ func (j *joinedOverlay) After(ts Nanos) (func(*Item) (bool, error), error) {
 // Close implements Overlay.
 func (j *joinedOverlay) Close() error { return errors.Join(j.first.Close(), j.second.Close()) }
 
-// InternCategory returns the id of a category list for use in an overlay; 0 if the table is full.
+// InternCategory returns the id of a category list for use in an overlay, or 0 if the table is full.
 func (t *Timeline) InternCategory(list []byte) CategoryID {
 	id, _ := t.categories.intern(list)
 	return CategoryID(id)
@@ -129,7 +129,7 @@ func (t *Timeline) DropAttributes(drop func(key string) bool) {
 	t.attributes = slices.DeleteFunc(t.attributes, func(a Attribute) bool { return drop(a.Key) })
 }
 
-// InternName returns the id of a name for use in an overlay; 0 if the table is full.
+// InternName returns the id of a name for use in an overlay, or 0 if the table is full.
 func (t *Timeline) InternName(name string) NameID {
 	id, _ := t.names.intern([]byte(name))
 	return NameID(id)
@@ -185,7 +185,7 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 	}
 }
 
-// Renamed returns the only argument in a with another name.
+// Renamed returns a copy of a, which must contain exactly one argument, with that argument renamed.
 func (a Args) Renamed(name string) Args {
 	r := wire.NewReader(a)
 	if !r.Next() {

@@ -13,7 +13,8 @@ const (
 // FailedMark precedes the names of failed spans, so that they stand out and tables by name count them separately.
 const FailedMark = "✗ "
 
-// AppendedAttribute is an attribute in the first packet of a sequence that weft appended to a trace: the id of that sequence.
+// AppendedAttribute is the key of an attribute in the first packet of a sequence that weft appended to a trace. Its value is the
+// id of that sequence.
 const AppendedAttribute = "weft.attribution.sequence"
 
 // IsOwnName reports whether the name of an argument or attribute is reserved for weft: OwnArgs, or OwnArgs followed by a dot and

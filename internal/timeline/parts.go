@@ -60,7 +60,7 @@ func (b *Builder) sampleThread(thread TrackID) TrackID {
 // View returns a Timeline with the current tracks and texts, but without events.
 func (b *Builder) View() *Timeline { return &Timeline{tables: b.tables} }
 
-// RedirectThreads redirects the part's tracks that are aliases for threads.
+// RedirectThreads redirects each track of the part that is an alias for a thread to the thread that to returns for it.
 func (b *Builder) RedirectThreads(to func(thread TrackID) TrackID) {
 	t := b.table
 	for id := b.first; int(id) < len(t.tracks); id++ {

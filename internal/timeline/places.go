@@ -14,7 +14,7 @@ type Place struct {
 // the order by name.
 const PlaceRankShift = 16
 
-// OtherGroup is the group for tracks outside the other groups of their process, if it has any groups.
+// OtherGroup is the group for tracks outside the other groups of their process, if the process has any groups.
 const OtherGroup = "Other"
 
 // places holds the distinct places of a trace's tracks. Tracks with places beyond the limit appear directly below their

@@ -123,7 +123,7 @@ func (r *record) setFlow(f *FlowEvent, id uint64) {
 	}
 }
 
-// Space returns the space of a FlowStep; 0 for any other record.
+// Space returns the space of a FlowStep, or 0 for any other record.
 func (r *record) Space() FlowSpace { return FlowSpace(r.flags >> flowShift & (1<<flowSpaceBits - 1)) }
 
 // Role returns the role of a FlowStep.

@@ -12,7 +12,7 @@ import (
 // InputFacts is the prefix of attribute keys for facts about an input. The input's name and a dot follow it.
 const InputFacts = "input."
 
-// InputOf returns the index of an event's input, given the event's index; 0 if there is only one input.
+// InputOf returns the index of the input that contains the event with the given index, or 0 if there is only one input.
 func (t *Timeline) InputOf(event uint32) uint32 {
 	if len(t.inputs) < 2 {
 		return 0
@@ -21,7 +21,8 @@ func (t *Timeline) InputOf(event uint32) uint32 {
 	return uint32(max(after-1, 0))
 }
 
-// FlowInput returns InputOf for the id of a flow, or 0 if ids have the same meaning in all inputs.
+// FlowInput returns the index of the input whose flow ids include the event's flow id, or 0 if flow ids have the same meaning in
+// all inputs.
 func (t *Timeline) FlowInput(event uint32) uint32 {
 	if t.joinFlows {
 		return 0
@@ -29,8 +30,8 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 	return t.InputOf(event)
 }
 
-// Recorder is an input with slices and instants, or samples, from threads that another input recorded in more detail. They are
-// shown separately and excluded from sums over the thread, which would otherwise count its time more than once.
+// Recorder is an input with slices and instants, or samples, from threads that another input recorded in more detail. These
+// events are shown separately and excluded from sums over the thread, which would otherwise count its time more than once.
 type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
@@ -38,8 +39,8 @@ type Recorder struct {
 	Samples uint64 `json:"samples,omitempty"`
 }
 
-// Recorders returns the inputs whose slices are shown separately from other inputs' slices, in track order. Samplers does the
-// same for samples.
+// Recorders returns the inputs whose slices are shown separately from other inputs' slices, in track order. Samplers is
+// the equivalent for samples.
 func (t *Timeline) Recorders() (all []Recorder) {
 	indexes, threads := map[string]int{}, map[string]map[TrackID]bool{}
 	for id := range t.table.tracks {
@@ -65,7 +66,7 @@ func (t *Timeline) Recorders() (all []Recorder) {
 // input's name follow it.
 const furtherSamples = "Samples of thread "
 
-// SamplesKey returns the key of the thread that holds a further input's samples of a thread.
+// SamplesKey returns the key of the separate thread that holds a further input's samples of the given thread.
 func SamplesKey(thread ThreadKey, input string) ThreadKey {
 	return ThreadKey{Text: furtherSamples + thread.String() + " (" + input + ")"}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// All memory that cannot be spilled is limited: unbounded growth of any kind of it leads to an error.
+// All memory that cannot be spilled is limited: unbounded growth of any kind leads to an error.
 func TestResidentMemoryLimit(t *testing.T) {
 	long := []byte(strings.Repeat("n", 1000))
 	for name, add := range map[string]func(b *Builder, i int){
@@ -65,8 +65,8 @@ func TestNamesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// An array beyond the argument limit keeps its first values and its last one, even inside other arrays, and so do the values
-// after it.
+// An array beyond the argument limit keeps its first values and its last one, even inside other arrays. Later arguments are
+// kept.
 func TestArraysThatDoNotEnd(t *testing.T) {
 	log := new(problem.Log)
 	b := NewBuilder(Options{Problems: log})

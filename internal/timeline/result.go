@@ -153,7 +153,7 @@ func (t *Timeline) Key(id KeyID) []byte { return t.keys.get(uint32(id)) }
 // KeyCount returns the number of interned argument names.
 func (t *Timeline) KeyCount() int { return t.keys.len() }
 
-// InternKey returns the id of an argument name, for arguments that a pass adds; 0 if the table is full.
+// InternKey returns the id of an argument name, for arguments that a pass adds, or 0 if the table is full.
 func (t *Timeline) InternKey(name string) KeyID {
 	id, _ := t.keys.intern([]byte(name))
 	return KeyID(id)
@@ -189,8 +189,8 @@ type Track struct {
 // TrackCount returns the number of tracks; their ids run from 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
-// BusiestTrack returns the thread on a machine that has the most slices and instants on its own track, if any thread has some. It
-// requires Nest.
+// BusiestTrack returns the thread on a machine that has the most slices and instants on its own track, or false if there are
+// none. It requires Nest.
 func (t *Timeline) BusiestTrack(machine uint32) (TrackID, bool) {
 	busiest, most := TrackID(0), uint64(0)
 	for id := range t.table.tracks {
@@ -222,7 +222,8 @@ func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].p
 // maxTrackDepth limits how many ancestors of a track are visited.
 const maxTrackDepth = 100
 
-// Above returns the closest ancestor of the given kind, or the track itself if it is of that kind; 0 if there is none.
+// Above returns the track itself if it is of the given kind, and otherwise its closest ancestor of that kind. It returns 0 if
+// there is none.
 func (t *Timeline) Above(id TrackID, kind TrackKind) TrackID {
 	for range maxTrackDepth {
 		if id == 0 || t.TrackKind(id) == kind {
@@ -381,7 +382,7 @@ func (t *Timeline) CorrelationCount() int { return t.correlated.len() }
 // Correlation returns a text that groups slices.
 func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
 
-// CorrelationOf returns the text that groups the slice with these arguments with other slices; nil if there is none.
+// CorrelationOf returns the text that groups the slice with these arguments and other slices, or nil if there is none.
 func (t *Timeline) CorrelationOf(args Args) []byte {
 	if r := wire.NewReader(args); r.Next() && r.Field() == schema.TrackEvent_CorrelationIDStrIID {
 		return t.correlated.get(uint32(r.Uint()))
@@ -395,7 +396,7 @@ type Screenshots struct{ Count, Bytes int64 }
 // Screenshots returns the number and size of the events' pictures.
 func (t *Timeline) Screenshots() Screenshots { return t.screenshots }
 
-// ScreenshotOf returns the picture, a JPEG, of the event with these arguments; nil if there is none.
+// ScreenshotOf returns the picture, a JPEG, of the event with these arguments, or nil if there is none.
 func (t *Timeline) ScreenshotOf(args Args) []byte {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_Screenshot {
@@ -511,7 +512,7 @@ func (t *Totals) addSample(ts Nanos) {
 	t.End = max(t.End, ts)
 }
 
-// add counts a record and extends the time span by its start. own means that its track was added by weft.
+// add counts a record and extends the time span to include its start. own means that its track was added by weft.
 func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
 	switch r.Kind() {
@@ -541,7 +542,7 @@ func (t *Totals) add(r *record, own bool) {
 	t.End = max(t.End, r.ts)
 }
 
-// Totals counts the events of the timeline. It requires Nest, and AttachFlows for Flows.
+// Totals returns the number of events of each kind, and their time span. It requires Nest, and AttachFlows for Flows.
 func (t *Timeline) Totals() Totals { return t.totals }
 
 // LaneCount returns the number of additional lanes of a track: 0 if all its slices nest.
@@ -570,5 +571,5 @@ func (t *Timeline) LaneName(id TrackID) string {
 // HasThreadTime reports whether any event on a thread has the thread's CPU time.
 func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
 
-// Start returns the time of the first event; 0 if there is none. It requires Nest.
+// Start returns the time of the first event, or 0 if there is none. It requires Nest.
 func (t *Timeline) Start() Nanos { return t.totals.Start }

@@ -15,7 +15,7 @@ type Role uint8
 // The roles.
 const (
 	NoRole          Role = 0
-	RoleLane        Role = 1  // slices that overlap others of their track without nesting
+	RoleLane        Role = 1  // slices that overlap others on their track without nesting
 	RoleAsync       Role = 2  // the slices of one asynchronous id
 	RoleInstants    Role = 3  // instants of a process or of the whole trace
 	RoleOther       Role = 4  // events without a track of their own, shown as instants
@@ -30,7 +30,7 @@ const (
 	RoleNetwork     Role = 13 // the requests of a process
 	RoleAllocations Role = 14 // sampled allocations of a thread, shown as instants
 	RoleJSTracer    Role = 15 // calls recorded by Firefox's tracer
-	RolePaused      Role = 16 // times when a profiler was paused
+	RolePaused      Role = 16 // periods in which a profiler was paused
 	RoleContexts    Role = 17 // intervals during which a thread worked for contexts of one type, written by attribution
 	RoleCatalogue   Role = 18 // all contexts, written by attribution
 	RoleMainProcess Role = 19 // on a process itself: the main process of a browser
@@ -53,8 +53,8 @@ var roleNames = [...]string{
 	RoleLongTasks: "Long tasks", RoleSpans: "Spans",
 }
 
-// ThreadDetail returns the position, from 1, of a role's track among the tracks with details of a thread; 0 for other tracks. In
-// a file, these tracks have a common parent, RoleDetails, so that viewers show them together.
+// ThreadDetail returns the position, from 1, of a role's track among the tracks with details of a thread, or 0 for other roles.
+// In a file, these tracks have a common parent, RoleDetails, so that viewers show them together.
 func (r Role) ThreadDetail() int {
 	return slices.Index(threadDetails[:], r) + 1
 }

@@ -6,8 +6,8 @@ type SampleUnit uint32
 // SampleUnitNanos means nanoseconds: a weight is the time that the sample represents.
 const SampleUnitNanos SampleUnit = 1
 
-// SampleDescription is the source of a trace's samples and the meaning of their weights. The zero value describes samples in
-// trace events, each with a weight of one.
+// SampleDescription describes the source of a trace's samples and the meaning of their weights. The zero value describes samples
+// in trace events, each with a weight of one.
 type SampleDescription struct {
 	Source   string // "chrome", "linux.perf"
 	Counter  string // "cycles"; the Name of an Event overrides it

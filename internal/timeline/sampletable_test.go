@@ -167,7 +167,7 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	}
 }
 
-// A timeline can have only samples, even before time 0.
+// A timeline can contain only samples, even samples before time 0.
 func TestOnlyPlainSamples(t *testing.T) {
 	const n = 10_000
 	for _, memory := range []int64{1 << 30, noMemory} {

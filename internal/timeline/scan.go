@@ -2,8 +2,8 @@ package timeline
 
 import "context"
 
-// Record is a record of a nested timeline, for binding flows. It is the compact form itself and is valid during the call that
-// receives it.
+// Record is a record of a nested timeline, for binding flows. It refers to the stored record itself and is valid during the call
+// that receives it.
 type Record struct {
 	*record
 	Ordinal uint64 // index of the record in the order of Walk and Scan
@@ -24,7 +24,7 @@ func (r *record) TS() Nanos { return r.ts }
 // Lane returns the lane of a slice or instant.
 func (r *record) Lane() uint32 { return r.lane }
 
-// End returns the end of a slice or instant; NoTime if it never ends.
+// End returns the end of a slice or instant, or NoTime if it never ends.
 func (r *record) End() Nanos {
 	end, ok := r.end()
 	if !ok {

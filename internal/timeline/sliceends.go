@@ -9,7 +9,7 @@ type SliceEnd struct {
 	Args       Args    // valid during the call
 }
 
-// HasSliceEnds reports whether SliceEnds can return anything.
+// HasSliceEnds reports whether SliceEnds may call its function at all.
 func (t *Timeline) HasSliceEnds() bool { return t.endings }
 
 // SliceEnds calls fn, in time order, for every end event that is paired with a start and has arguments or a CPU time. The CPU
@@ -56,7 +56,7 @@ func (s *sliceEnds) group(g *group) error {
 	return nil
 }
 
-// found passes an end to fn.
+// found passes an end to fn, unless it has neither arguments nor a CPU time.
 func (s *sliceEnds) found(r *record, ordinal uint64) error {
 	at, _ := r.threadTimes()
 	s.end = SliceEnd{Ordinal: ordinal, ThreadTime: at}

@@ -14,8 +14,8 @@ type Frame struct {
 	Line     int64
 	Column   int64
 
-	// Mapping is the binary with the frame's code, 0 if unknown. Address is the position in it, which tools need to find the
-	// function and line of native code.
+	// Mapping is the binary with the frame's code, 0 if unknown. Address is the position in the binary, which tools need to find
+	// the function and line of native code.
 	Mapping MappingID
 	Address uint64
 }
@@ -179,8 +179,8 @@ func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
 	return id
 }
 
-// ReserveCallstack returns a new id that events can use for a call stack whose frames are still unknown. Without SetCallstack, it
-// is the empty stack. The id is 0 if there are too many stacks.
+// ReserveCallstack returns a new id that events can use for a call stack whose frames are still unknown. Without SetCallstack,
+// the id means the empty stack. The id is 0 if there are too many stacks.
 func (b *Builder) ReserveCallstack() CallstackID {
 	s := b.stacks
 	if len(s.nodes) >= maxStackNodes {
@@ -203,8 +203,8 @@ func (b *Builder) SetCallstack(reserved, stack CallstackID) {
 	delete(s.reserved, reserved)
 }
 
-// CallstackUses returns the number of events that use a reserved id without SetCallstack, and the position of the first such
-// event.
+// CallstackUses returns the number of events that use a reserved id that SetCallstack has not set, and the position of the first
+// such event.
 func (b *Builder) CallstackUses(reserved CallstackID) (n uint64, first problem.Position) {
 	r := b.stacks.reserved[reserved]
 	return r.uses, r.first
@@ -319,7 +319,7 @@ func (t *Timeline) IsIdle(id CallstackID) bool {
 	return f.Function == V8Idle && f.File == ""
 }
 
-// OnlySampled reports whether only samples use a call stack that is in use.
+// OnlySampled reports whether only samples, and no other events, use a call stack. The stack must be in use.
 func (t *Timeline) OnlySampled(id CallstackID) bool {
 	s := t.stacks
 	id = s.resolve(id)

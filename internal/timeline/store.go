@@ -159,7 +159,7 @@ func (m *memory) section(first, count int, fn func(g *group) error) error {
 	return m.each(m.order[first:first+count], fn)
 }
 
-// each calls fn for the records of each timestamp in order, which is a part of the time order.
+// each calls fn for the records of each timestamp. The parameter order is a part of the time order.
 func (m *memory) each(order []uint32, fn func(g *group) error) error {
 	g := group{mem: m}
 	for i := 0; i < len(order); {

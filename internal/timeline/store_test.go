@@ -340,7 +340,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	}
 }
 
-// Errors from temporary files are returned, and nothing stays open or on disk.
+// Errors from temporary files are returned, and no file stays open or on disk.
 func TestTemporaryFilesThatFail(t *testing.T) {
 	fill := func(b *Builder, n int) error {
 		track := b.GlobalInstants()

@@ -32,8 +32,8 @@ type templateTable struct {
 
 // Template stores data shared by slices: a name, a category, and the arguments encoded with Args so far, in which a top-level
 // dictionary must be open. Each slice adds two integer members with the given keys, or only the second if keys[0] is 0, and
-// closes the dictionary, see Event.Template. Slices with a template need no memory for arguments. Template returns 0, no
-// template, if a table is full.
+// closes the dictionary, see Event.Template. Slices with a template need no memory for arguments. Template returns 0 (no
+// template) if a table is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := b.args, b.templates
 	n, ok := b.names.intern(name)

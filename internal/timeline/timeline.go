@@ -135,7 +135,7 @@ type Event struct {
 // CPUTime is a thread's CPU time, which can be 0. The zero CPUTime means unknown.
 type CPUTime struct{ sinceNoTime Nanos }
 
-// NewCPUTime returns a CPU time; NoTime gives an unknown one.
+// NewCPUTime converts a time to a CPUTime; NoTime becomes the unknown CPUTime.
 func NewCPUTime(t Nanos) CPUTime { return CPUTime{t - NoTime} }
 
 // Nanos returns the time, or NoTime and false if it is unknown.
@@ -215,7 +215,7 @@ const (
 	FlowContinue
 	// FlowEnd ends a flow (f, flow_in, Perfetto's terminating_flow_ids).
 	FlowEnd
-	// FlowServe is, in FlowLink, a child that serves a request: an answer comes from it.
+	// FlowServe is, in FlowLink, a child that serves a request: the response comes from it.
 	FlowServe
 	// FlowReference is, in FlowLink, like FlowEnd but for an event that refers to the span named by the key.
 	FlowReference
@@ -231,8 +231,8 @@ const (
 	BindEnclosing
 	// BindNext binds to the next slice that starts on the thread.
 	BindNext
-	// BindNothing binds to nothing, because the carrier was dropped or cannot carry a flow end. As a start, it still ends the
-	// earlier flow with its id.
+	// BindNothing binds to nothing, because the carrier was dropped or cannot carry a flow end. A start with this binding
+	// still ends the earlier flow with its id.
 	BindNothing
 )
 

@@ -145,7 +145,7 @@ type process struct {
 	noted       bool       // first is set
 	main        uint8      // strength of the evidence that it is the main process; 0: no evidence
 	taken       bool       // another input uses this number for a different process, see NumberTaken
-	was         ProcessKey // the key before it was replaced because it was taken
+	was         ProcessKey // the original key, if another input had taken it
 	recorded    int64      // number in its recording, if renumbered
 	moved       Nanos      // offset of its events from the recording
 	input       string     // name of the first input with this process, if there are several inputs
@@ -400,7 +400,7 @@ func (b *Builder) Threads() []ThreadUse {
 	return all
 }
 
-// maxAliasHops limits a chain of aliases, and maxParents the number of a track's ancestors (Perfetto allows 100).
+// maxAliasHops limits the length of an alias chain, and maxParents the number of a track's ancestors (Perfetto allows 100).
 const (
 	maxAliasHops = 100
 	maxParents   = 98
@@ -773,7 +773,7 @@ func (t *trackTable) use(id TrackID) {
 // useLane records a lane of a track.
 func (t *trackTable) useLane(id TrackID, lane uint32) { t.lanes[id] = max(t.lanes[id], lane) }
 
-// resolve follows the aliases of a track.
+// resolve returns the track to which the aliases of a track lead.
 func (t *trackTable) resolve(id TrackID) TrackID {
 	if len(t.aliases) == 0 {
 		return id

@@ -41,7 +41,7 @@ func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	}
 }
 
-// Equal arguments return the same track, and different arguments different tracks.
+// Calls with equal arguments return the same track, and calls with different arguments return different tracks.
 func TestTracksAreCreatedOnce(t *testing.T) {
 	b, _ := newBuilder()
 	process := b.Process(timeline.ProcessKey{Num: 1})

@@ -20,7 +20,7 @@ func TestUniqueNames(t *testing.T) {
 	}
 }
 
-// The number for a further name is stored rather than searched for.
+// The number for the next equal name is stored, so that no search is necessary.
 func TestManyUniqueNames(t *testing.T) {
 	names := timeline.UniqueNames{}
 	const n = 1000

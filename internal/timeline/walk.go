@@ -40,8 +40,8 @@ type Head struct {
 	TS  Nanos
 	Dur Nanos // ItemBegin, or ItemEnd if Whole is set: the length of the slice; NoTime if it never ends
 	// End is the end of a slice in the input. For a task without an end, and for slices that are still open in it, it is the
-	// start of the next task. It is NoTime otherwise, even if the slice ends with the one around it. Only Occurrences and Extend
-	// set End, BeginEvent and TraceID.
+	// start of the next task. It is NoTime otherwise, even if the slice ends with the slice around it. Only Occurrences and
+	// Extend set End, BeginEvent and TraceID.
 	End Nanos
 
 	// Thread is the thread of the event, if known: its Track, or the thread that wrote an event shown on another track. 0:
@@ -112,7 +112,7 @@ const NoOrdinal = math.MaxUint64
 
 func (f FlowRef) ordinal() uint64 { return f.Ordinal }
 
-// AttachedFlows returns the flows passed to AttachFlows; nil if there are none.
+// AttachedFlows returns the flows passed to AttachFlows, or nil if there are none.
 func (t *Timeline) AttachedFlows() Attached[FlowRef] { return t.flows }
 
 // AttachFlows sets the timeline's resolved flows, which are closed with the timeline, and adds their arrows, and the ends that
@@ -126,8 +126,8 @@ func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	}
 }
 
-// MarkUsed records that an event is shown on a track that may have no other events, and on which lane: the Fallback of a
-// FlowStep.
+// MarkUsed records that an event, such as a FlowStep on its Fallback, is shown on a lane of a track that may have no other
+// events.
 func (t *Timeline) MarkUsed(id TrackID, lane uint32) {
 	t.table.use(id)
 	if lane > 0 {
@@ -139,7 +139,7 @@ func (t *Timeline) MarkUsed(id TrackID, lane uint32) {
 type segment struct {
 	first       uint64                  // ordinal of its first record
 	firstSample int                     // index of its first sample in the table
-	after       Nanos                   // latest time before those
+	after       Nanos                   // latest time before that record and that sample
 	open        []openSlice[pendingEnd] // slices that are open at its start and end later
 	problems    *problem.Log
 }
@@ -348,7 +348,7 @@ func (w *walker) group(g *group) error {
 	return err
 }
 
-// nextSample writes the next sample from the table, which precedes the next record, after the ends up to its time.
+// nextSample writes the next sample from the table, which precedes the next record, after the ends up to the sample's time.
 func (w *walker) nextSample() error {
 	if err := w.endUpTo(w.sampled.ts); err != nil {
 		return err
@@ -367,7 +367,7 @@ func (w *walker) samplesAt(r *record) error {
 	return nil
 }
 
-// sample writes the next sample.
+// sample writes the next sample, unless its track is hidden.
 func (w *walker) sample() error {
 	s := &w.sampled.sampleRow
 	if !w.t.table.tracks[s.track].hidden {
@@ -428,7 +428,7 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 	return w.emit(&w.item)
 }
 
-// record writes a record that is not an end.
+// record writes a record that is not an end, unless the walk omits it.
 func (w *walker) record(r *record, ordinal uint64) error {
 	if w.numbered != nil {
 		w.numbered(ordinal)
@@ -576,8 +576,8 @@ const (
 )
 
 // reorder writes a group in which a flow leads from a record to an earlier one. At one timestamp, tracks are independent of each
-// other, so everything up to the producer on its track can be written first. This is impossible if flows form a cycle; the end in
-// question then does not terminate its flow, because Perfetto would ignore it.
+// other, so everything up to the producer on its track can be written first. This is impossible if flows form a cycle; the
+// affected flow end then does not terminate its flow, because Perfetto would ignore it.
 func (w *walker) reorder(g *group) error {
 	w.state = append(w.state[:0], make([]uint8, g.len())...)
 	w.steps = 0

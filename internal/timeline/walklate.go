@@ -54,8 +54,8 @@ func (it *Item) ReadArgs() error {
 	return err
 }
 
-// Template returns the template for arguments that have not been read; 0 if there is none. Slices with the same template have the
-// same name, category and arguments, except for two numbers.
+// Template returns the template for arguments that have not been read, or 0 if there is none. Slices with the same template have
+// the same name, category and arguments, except for two numbers.
 func (it *Item) Template() TemplateID {
 	if it.late == nil || !it.late.hasTemplate() {
 		return 0

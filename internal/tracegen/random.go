@@ -153,8 +153,8 @@ func (g *nester) children(from, to int64, depth int) {
 	}
 }
 
-// point adds a slice or instant of length 0 and returns a later time: at the start of a longer slice, it could be inside or
-// before that slice, which would make the tree ambiguous.
+// point adds a slice or instant of length 0 and returns a later time: at the start of a longer slice, the point could be inside
+// or before that slice, which would make the tree ambiguous.
 func (g *nester) point(at int64, depth int) int64 {
 	g.budget--
 	name := "n" + strconv.Itoa(len(g.slices))

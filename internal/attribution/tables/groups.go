@@ -69,7 +69,7 @@ func (t *Tables) CanGroup(typ string, by GroupBy) bool {
 	return true
 }
 
-// derived returns the derived type with a name; nil if there is none.
+// derived returns the derived type with a name, or nil if there is none.
 func (t *Tables) derived(name string) *derivedType {
 	for i := range derivedTypes {
 		if d := &derivedTypes[i]; t.DerivedName(d.name) == name {

@@ -172,7 +172,7 @@ type Row struct {
 	HasURL bool
 }
 
-// ByCategory is a time for each category.
+// ByCategory holds an amount of time for each category.
 type ByCategory [producers.CategoryCount]timeline.Nanos
 
 // Types returns the types of the contexts in the trace, and the types derived from them, sorted by name.

@@ -233,7 +233,7 @@ func threadTitle(thread, process *timeline.Track) string {
 	return thread.InputID.Title(thread.Name, "tid") + " of " + process.Name
 }
 
-// nodeOf returns the logical node of a type in a set; 0 if there is none.
+// nodeOf returns the logical node of a type in a set, or 0 if there is none.
 func (b *tabulator) nodeOf(set attribution.SetID, typ attribution.TypeID) attribution.NodeID {
 	if e := b.result.Sets.Of(set, typ); e != 0 {
 		return b.result.Contexts.LogicalOf(b.result.Sets.Members[e].Node)
@@ -241,7 +241,7 @@ func (b *tabulator) nodeOf(set attribution.SetID, typ attribution.TypeID) attrib
 	return 0
 }
 
-// cells adds the costs of threads.
+// cells adds the costs of the work on threads.
 func (b *tabulator) cells() error {
 	return b.result.Costs.Cells.Each(func(c *attribution.Cell) {
 		ts, at := c.Since, b.siteOf(c.Thread, c.Category)
@@ -287,11 +287,11 @@ func (b *tabulator) countInput(row *Row, input attribution.NodeID) {
 	}
 }
 
-// addTotals adds a time to the totals of a context and its ancestors. A row counts it only once, even if several of these
-// contexts share the row.
+// addTotals adds an amount of time to the totals of a context and its ancestors. A row counts it only once, even if several of
+// these contexts share the row.
 func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
 	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.Contexts.Ancestors(node, ts)...)
-	if b.group == GroupPage && len(b.chain) > 2 { // the ones in between share the row of the first or the last
+	if b.group == GroupPage && len(b.chain) > 2 { // all others share the row of the first or the last
 		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
 	}
 	for _, n := range b.chain {
@@ -324,7 +324,7 @@ func (r *Row) add(c *attribution.Cell) {
 	r.SelfByCategory[c.Category] += c.Wall
 }
 
-// others adds costs that are not thread time.
+// others adds the asynchronous slices, the requests and the long tasks.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
 		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), attribution.CompareAsyncKeys) {
@@ -362,8 +362,8 @@ func (b *tabulator) request(r *attribution.Request) {
 	}
 }
 
-// longTask counts a long task for the row with the most self time in it (attribution.md, Cost); the first row if several have
-// equal times. The unattributed row gets the task only if no other has self time.
+// longTask counts a long task for the row with the most self time in it, or for the first of several rows with equal times
+// (attribution.md, Cost). The unattributed row gets the task only if no other has self time.
 func (b *tabulator) longTask(t *attribution.LongTask) {
 	at := b.siteOf(t.Thread, producers.CategoryNone)
 	sums := map[rowKey]timeline.Nanos{}
@@ -382,7 +382,7 @@ func (b *tabulator) longTask(t *attribution.LongTask) {
 		}
 	}
 	if best < 0 {
-		best = 0 // the only one
+		best = 0 // the only row
 	}
 	b.rows[order[best]].LongTasks++
 }
@@ -430,7 +430,7 @@ func (t *Tables) explicitTypes() map[attribution.NodeID]attribution.TypeSet {
 	return t.enteredBy
 }
 
-// explain finds the threads that are entirely unattributed.
+// explain sets Elsewhere: the time of the threads that are entirely unattributed, and the thread with the most such time.
 func (b *tabulator) explain() {
 	where := &b.table.Elsewhere
 	for id, wall := range b.unattributed {
@@ -447,7 +447,7 @@ func (b *tabulator) explain() {
 	}
 }
 
-// finish sorts the rows and applies the limit.
+// finish sorts the rows, the most expensive first, and applies the limit.
 func (b *tabulator) finish(limit int) {
 	type keyed struct {
 		*Row

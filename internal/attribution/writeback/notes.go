@@ -35,7 +35,7 @@ func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 	return n
 }
 
-// argsOf returns the note of a set under the name that an EventSet.Key selects; nil if there is none. Notes that were not
+// argsOf returns the note of a set under the name that an EventSet.Key selects, or nil if there is none. Notes that were not
 // encoded in advance have inline names and texts, because the tables of the timeline must not change; they are valid until
 // the next use of the encoder.
 func (n *notes) argsOf(set attribution.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {

@@ -27,7 +27,7 @@ var overlayOrder = extsort.Order[overlayRow]{
 	Key:     func(o *overlayRow) uint64 { return collections.RadixKey(int64(o.ts)) },
 }
 
-// compareOverlay sorts by time; at the same time, ends come first.
+// compareOverlay sorts by time. Among simultaneous rows, ends come first.
 func compareOverlay(a, b *overlayRow) int {
 	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(endLast(b.kind), endLast(a.kind)), cmp.Compare(a.track, b.track))
 }
@@ -272,7 +272,7 @@ func (a *Additions) catalogueFull() {
 	a.result.Timeline.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
 }
 
-// describe encodes the state of a logical node at a time.
+// describe encodes the state of a logical node at ts.
 func (a *Additions) describe(enc *timeline.ArgsEncoder, node attribution.NodeID, ts timeline.Nanos) {
 	addText := func(key, text string) {
 		if text != "" {

@@ -253,7 +253,7 @@ func (w *Writer) addString(col int, text string) {
 	w.columns[col].bytes(w.valid(start))
 }
 
-// addJSON adds the text in w.json; if it is too long, its first part as a JSON string.
+// addJSON adds the text in w.json or, if the text is too long, its first part as a JSON string.
 func (w *Writer) addJSON(col int) {
 	if len(w.json) > maxText {
 		w.Truncated++
