@@ -123,7 +123,7 @@ func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 	return contexts(r.r, set), err
 }
 
-// At returns the contexts, by type, that are in effect on a thread at a time; none if the thread is idle. It requires
+// At returns the contexts, by type, that are in effect on a thread at a time. The map is empty if the thread is idle. At requires
 // Options.Intervals and scans all intervals.
 func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, error) {
 	found, err := r.r.Current(timeline.TrackID(thread), at)

@@ -324,7 +324,7 @@ func Look(width, height int64, dark bool) []chromedp.Action[chromedp.Void] {
 	}
 }
 
-// A listener records connections and never answers.
+// A listener records connections and never responds.
 type listener struct {
 	address string
 	mu      sync.Mutex

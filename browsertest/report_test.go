@@ -104,7 +104,7 @@ func TestFlameGraph(t *testing.T) {
 	p.Calm()
 }
 
-// Bottom-up, the innermost functions of the samples come first, with the same total time as top-down; in order of time, the boxes
+// Bottom-up, the innermost functions of the samples come first, with the same total time as top-down; in time order, the boxes
 // of the thread follow each other as in the timeline.
 func TestFlameModes(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"), Look(1280, 900, false)...)
@@ -147,8 +147,8 @@ func TestFlameModes(t *testing.T) {
 	p.Calm()
 }
 
-// A click or key on a column title sorts a table; a second one reverses the order. Eight rows are shown until the user expands
-// the table.
+// A click or key on a column title sorts a table; a second click or key reverses the order. Eight rows are shown until the user
+// expands the table.
 func TestSortedTables(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/pytorch/pytorch-small.json.gz"), Look(1280, 900, false)...)
 	p.Await(`document.querySelectorAll("#slices .rest").length > 0`)

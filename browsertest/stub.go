@@ -44,7 +44,7 @@ type Report struct {
 	Framed bool              `json:"framed"`
 	Args   map[string]string `json:"args"` // start: the arguments in the link
 
-	Answered bool `json:"answered"` // status: a trace processor answered
+	Answered bool `json:"answered"` // status: a trace processor responded
 
 	Bytes       int64  `json:"bytes"` // trace, fetched
 	SHA256      string `json:"sha256"`
@@ -142,7 +142,7 @@ func (s *Stub) Await(t testing.TB, kind string) Report {
 	}
 }
 
-// Quiet fails the test if a report of a kind arrives within a time.
+// Quiet fails the test if a report of a kind arrives within the given duration.
 func (s *Stub) Quiet(t testing.TB, kind string, within time.Duration) {
 	t.Helper()
 	late := time.After(within)

@@ -235,7 +235,7 @@ func TestDirectGranted(t *testing.T) {
 	p.Calm("/status")
 }
 
-// If the user denies it, no request reaches weft, which keeps waiting.
+// With --direct, if the user denies permission, no request reaches weft, which keeps waiting.
 func TestDirectDenied(t *testing.T) {
 	needsDirectPort(t)
 	stub, dir := NewStub(t), t.TempDir()
@@ -642,7 +642,8 @@ func TestReportBeforeAllAreConverted(t *testing.T) {
 	}
 }
 
-// The page in common window sizes and themes, with screenshots: it never scrolls sideways and has all of its actions.
+// Opens the page in common window sizes and themes, and saves screenshots. The page never scrolls sideways and offers all of its
+// actions.
 func TestLooks(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)

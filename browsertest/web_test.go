@@ -124,7 +124,7 @@ func TestWebSameBytes(t *testing.T) {
 	}
 }
 
-// The page compares the older of two files with the newer one, and sums up more than two. It names files that cannot be read.
+// The page compares the older of two files with the newer one, and summarizes more than two. It names files that cannot be read.
 func TestWebSeveralFiles(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	p := openWeb(t, b, Look(1280, 900, false)...)
@@ -265,7 +265,8 @@ func TestWebBadFiles(t *testing.T) {
 	p.Calm()
 }
 
-// If several files are chosen before the module runs, only the last one counts. It can also be stopped then.
+// If several files are chosen before the module runs, only the last one is read. The user can also stop it
+// before the module runs.
 func TestWebBeforeItRuns(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	p := openWeb(t, b)

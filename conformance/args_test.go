@@ -32,7 +32,7 @@ const maxArgDepth = 1000
 type arg struct{ key, typ, value string }
 
 // argList holds the flattened arguments of a slice. As in trace_processor, the last argument with a key counts. Arrays
-// do not replace each other: a second one, such as at the end of a slice, continues the first.
+// do not replace each other: a second array, such as at the end of a slice, continues the first.
 type argList struct {
 	all     []arg
 	index   map[string]int

@@ -271,8 +271,8 @@ func sameCosts(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// Attributing a converted and attributed trace again gives the same bytes, and the costs of its input: its contexts
-// contain what the conversion drops from events.
+// Attributing a converted and attributed trace again gives the same bytes, and the costs of its input, because
+// the written contexts contain what the conversion drops from events.
 func TestAttributingTwice(t *testing.T) {
 	for _, name := range []string{
 		"traces/chrome/chrome-devtools-tiny.json", "traces/chrome/chrome-array-tiny.json",

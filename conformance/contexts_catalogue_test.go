@@ -27,8 +27,8 @@ func TestContextCatalogue(t *testing.T) {
 	}
 }
 
-// Contexts whose properties all become known at the same time, at the start or the end of a trace, and a trace that is
-// too short for distinct times.
+// Tests the catalogue with contexts whose properties all become known at the same time, at the start or the end of a trace, and
+// with a trace that is too short for distinct times.
 func TestContextCatalogueOfOneTime(t *testing.T) {
 	const contexts = 1500
 	for _, test := range []struct {

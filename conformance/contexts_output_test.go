@@ -82,8 +82,8 @@ var outputCases = []struct {
 	},
 }
 
-// Contexts are written as attribution.md specifies, both in a conversion and next to the packets of its result without
-// them.
+// Contexts are written as attribution.md specifies, both in a conversion and in a copy that keeps the packets of a conversion
+// without contexts.
 func TestContextOutput(t *testing.T) {
 	for _, c := range outputCases {
 		t.Run(c.name, func(t *testing.T) {

@@ -34,8 +34,8 @@ const ownNames = `{"traceEvents": [
 {"ph":"e","pid":1,"tid":2,"ts":90,"cat":"c","id":"0x1","name":"Contexts"}
 ]}`
 
-// wantNotes holds the expected values of the slices in ownNames under the two names: the input's own value, or the
-// frame.
+// wantNotes holds, for each slice in ownNames, the expected arguments with attribution's usual name and with its substitute: the
+// input's own value, or the frame.
 var wantNotes = map[string][2]string{
 	"none":       {"{Frame={frame F}}", ""},
 	"text":       {`"mine"`, "{Frame={frame F}}"},

@@ -106,7 +106,7 @@ func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 	return busy
 }
 
-// span is the time of a slice.
+// span is the time range of a slice.
 type span struct{ from, to timeline.Nanos }
 
 // union returns the total time covered by spans.
@@ -330,10 +330,10 @@ var specShares = map[string][5]float64{
 }
 
 // The shares of frames and isolates match the specification, which does not count calls made from samples. In
-// chrome-chromedriver-array, it has about 4 ms less busy time, all without a context; it also leaves unfinished tasks open until
-// the end of the trace, so that they have the frames of all later tasks (the specification: 44.8, 42.9, 52.9). In one process
-// these are three frames and the task has no context, although the events in it until the next task name one of them 50 times; in
-// another process, tasks without a frame of their own have the frame of later ones.
+// chrome-chromedriver-array, the specification has about 4 ms less busy time, all without a context; it also leaves
+// unfinished tasks open until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8,
+// 42.9, 52.9). In one process, these are three frames and the task has no context, although the events in it until the next task name
+// one of the frames 50 times; in another process, tasks without a frame of their own have the frame of later tasks.
 func TestSpecShares(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		want, ok := specShares[name]
@@ -366,8 +366,8 @@ func TestSpecShares(t *testing.T) {
 	})
 }
 
-// The requests in recorded profiles, with their bytes and times, as another program counted them from the rows of the profiles:
-// one request per channel id, in the window of its first row.
+// The requests in recorded profiles, their bytes and their times are as another program counted them from the rows of the
+// profiles: one request per channel id, in the window of its first row.
 func TestFirefoxRequests(t *testing.T) {
 	type requests struct{ n, bytes, ns int64 }
 	for name, want := range map[string]map[string]requests{

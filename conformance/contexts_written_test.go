@@ -269,7 +269,7 @@ func sameItems(t *testing.T, input []byte) {
 	}
 }
 
-// A recording that was made in both formats at once gives the same costs for the time that both cover, within the
+// A recording that was made in both formats at once gives the same costs for the period that both cover, within the
 // possible difference: JSON has whole microseconds, truncated at the start and in the length of each slice, and the
 // recordings take their times separately, a few microseconds apart.
 func TestPairedCosts(t *testing.T) {
@@ -373,8 +373,8 @@ func TestConvertedCosts(t *testing.T) {
 	})
 }
 
-// In Chrome's format, flows pass through a slice at different times: one that leaves before another arrives does not
-// carry the other's contexts, and an arrow may lead to a slice that started earlier. A conversion preserves this, and
+// In Chrome's format, flows pass through a slice at different times: a flow that leaves before another arrives does
+// not carry the other's contexts, and an arrow may lead to a slice that started earlier. A conversion preserves this, and
 // so does a second one.
 func TestConvertedFlowTimes(t *testing.T) {
 	x := func(name string, tid, ts, dur int, args string) string {

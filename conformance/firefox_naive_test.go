@@ -155,7 +155,7 @@ func (p *naiveProfile) samples(th *naiveThread, table any) []float64 {
 	return times
 }
 
-// derive pairs the rows of markers.
+// derive makes the markers of a thread from its rows: it pairs starts with ends.
 func (th *naiveThread) derive(rows []naiveObject, raw bool, strings []any, samples []float64, delta, interval float64) {
 	if raw {
 		slices.SortStableFunc(rows, func(a, b naiveObject) int {

@@ -56,7 +56,7 @@ func firstDifference(want, got []string) string {
 	return "one ends early"
 }
 
-// number returns an unsigned integer argument, otherwise 0.
+// number returns an unsigned integer argument, or 0 for other arguments.
 func number(a timeline.Arg) uint64 {
 	switch a.Kind {
 	case timeline.ArgUint:
@@ -68,9 +68,9 @@ func number(a timeline.Arg) uint64 {
 }
 
 // TestPairedProfiles compares the profiles of two recordings of one run, as JSON and as a Perfetto trace. The JSON
-// started later: it lacks the head of the profile, so all its samples are shifted by the same time, and earlier nodes,
-// so it has only some of the samples and stacks. Its samples must be in the other. DevTools' calls start with a sample
-// and are comparable; refined ones start with the event that made them, and shifted samples are in other events.
+// started later: it lacks the head of the profile, so all its samples are shifted by the same amount, and earlier nodes,
+// so it has only some of the samples and stacks. Its samples must be in the other recording. DevTools' calls start with a sample
+// and are comparable; refined calls start with the event that made them, and shifted samples are in other events.
 func TestPairedProfiles(t *testing.T) {
 	load := func(name string) (samples map[thread][]stackAt, calls map[thread][]callAt) {
 		return samplesAndCalls(t, recording.Bytes(t, "traces/"+name))

@@ -51,7 +51,7 @@ type sequence struct {
 	sums       map[uint64]int64       // sums of incremental counters
 }
 
-// deltaClock is a clock of a sequence on which the time of each packet counts from the previous packet.
+// deltaClock is a clock of a sequence on which the time of each packet is relative to the previous packet.
 type deltaClock struct{ now, unit int64 }
 
 // clear drops interned data, as sequence flag 1 requires.
@@ -208,8 +208,8 @@ func checkEventPacket(packet *pb.TracePacket, ts int64, state *sequence) error {
 	return nil
 }
 
-// time returns the time of a packet, or 0. Events are in trace time or on a clock of the sequence that counts from
-// packet to packet (perfetto.md 4).
+// time returns the time of a packet, or 0. Events are in trace time or on a clock of the sequence on which
+// each packet is relative to the previous one (perfetto.md 4).
 func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
 	id := s.clock
 	if packet.TimestampClockId != nil {

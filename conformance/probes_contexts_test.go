@@ -56,7 +56,7 @@ func contextCosts(t *testing.T, trace []byte) map[string]int64 {
 	return costs
 }
 
-// sweepContexts adds up the times of contexts from the slices of a right result.
+// sweepContexts adds up the times of contexts from the slices of an expected result.
 func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
 	t.Helper()
 	var result struct {

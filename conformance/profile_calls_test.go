@@ -240,7 +240,7 @@ var knownPlaces = map[string]int{
 	// that the engine drops, because it was made inside a shorter event with the same start, is in the tree.
 	"f0027": 2,
 	"f0201": 2,
-	// The engine counts in floating-point milliseconds: 4081/1000*1000 is more than 4081, so that two calls at 4081 µs
+	// The engine computes in floating-point milliseconds: 4081/1000*1000 is more than 4081, so that two calls at 4081 µs
 	// seem to start after the event with exactly their span, and are not outside it.
 	"f0240": 2,
 }

@@ -22,7 +22,7 @@ type slice struct {
 	args     argList
 	flows    []flowEnd
 
-	complete bool // a single event with a duration
+	complete bool // one event with a duration
 
 	threadTS, threadEnd       int64
 	hasThreadTS, hasThreadEnd bool

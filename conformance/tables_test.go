@@ -375,7 +375,7 @@ func placeDifferences(want, got *table) (missing, extra []string) {
 	return missing, extra
 }
 
-// interval is the time of a slice; a slice of length 0 counts as one nanosecond.
+// interval is the time range of a slice; a slice of length 0 counts as one nanosecond.
 type interval struct{ from, to int64 }
 
 func rowInterval(t *table, r row) interval {

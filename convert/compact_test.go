@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// The events that attribution adds have times in the trace's unit, so that compact packets, which count in microseconds, are as
-// exact as other packets: both the catalogue, whose simultaneous entries are moved apart, and everything after it.
+// The events that attribution adds have times in the trace's unit, so that compact packets, whose times are in microseconds, are
+// as exact as other packets: both the catalogue, whose simultaneous entries are moved apart, and everything after it.
 func TestAttributedTimesOfCompactPackets(t *testing.T) {
 	const short = `[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":3,"args":{"data":{"frame":"F"}}},{"ph":"X","name":"b","pid":1,"tid":2,"ts":1,"dur":2,"args":{"data":{"frame":"G"}}},
 		{"ph":"X","name":"c","pid":1,"tid":3,"ts":1,"dur":2,"args":{"data":{"frame":"H"}}},{"ph":"X","name":"d","pid":1,"tid":4,"ts":1,"dur":3,"args":{"data":{"frame":"I"}}},

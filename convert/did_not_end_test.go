@@ -130,7 +130,7 @@ func TestDidNotEndAgain(t *testing.T) {
 	}
 }
 
-// A trace from another producer may have an argument with that name, although the slice ended and has a cost.
+// An argument named weft.did_not_end from another producer has no effect: the slice has ended, and its time counts as busy time.
 func TestForeignDidNotEnd(t *testing.T) {
 	trace := perfettoOf(t, []byte(`[
 		{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10,"args":{"weft":{"did_not_end":true}}},

@@ -126,7 +126,7 @@ func (v *viewed) read(t *testing.T) map[string]int {
 	return names
 }
 
-// Deep recursions in a recording no longer nest its main thread a hundred levels deep.
+// Because of folding, deep recursions in a recording do not make the slices of its main thread a hundred levels deep.
 func TestRecordingIsFolded(t *testing.T) {
 	input, err := os.ReadFile(recording.Path(t, "traces/cpuprofile/cdp-matching-trace.cpuprofile"))
 	if err != nil {

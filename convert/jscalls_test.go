@@ -59,7 +59,7 @@ func head(tid, ts int, id, source string) string {
 		tid, ts, id, ts-3, source)
 }
 
-// piece returns a piece of a profile: f was running 10 and 20 µs after its start.
+// piece returns a piece of a profile: f was running 10 and 20 µs after the profile's start.
 func piece(ts int, id string) string {
 	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":9,"ts":%d,"name":"ProfileChunk","id":%q,"args":{"data":{"cpuProfile":{%s,"samples":[2,2]},
 		"timeDeltas":[10,10]}}}`, ts, id, twoNodes)

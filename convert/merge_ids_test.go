@@ -178,7 +178,7 @@ func TestMergedContexts(t *testing.T) {
 }
 
 // A dispatched event has its time on its recording's clock. It stays associated with its input event however it is shifted: in a
-// merge, in the output of a merge, in a merge of that output, and with an offset for a single recording.
+// merge, in the output of a merge, in a merge of that output, and with an offset for one recording.
 func TestMovedDispatches(t *testing.T) {
 	const events = `[
 		{"ph":"b","name":"EventTiming","cat":"devtools.timeline","id":"0x5","ts":60000,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":13}}},

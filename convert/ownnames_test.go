@@ -46,7 +46,7 @@ func otherName(name string) string {
 // misleading looks like weft's additions to an event, but is in the input.
 const misleading = `{"tdur":77000000,"id":"0x9","id2":{"global":"0x9"},"ph":"(","scope":"ptr","tab":9,"marker":"Reflow","samples":7,"did_not_end":true}`
 
-// TestForeignJSONArguments does the same for Chrome traces in which all events have such arguments.
+// TestForeignJSONArguments is like TestForeignArguments, for Chrome traces in which all events have such arguments.
 func TestForeignJSONArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		data = unpacked(t, data)

@@ -65,8 +65,8 @@ func nativeChunk(ts, id, first, second int) string {
 // running lists the calls, states and samples of a profile that starts at 100 µs with f running.
 var running = []string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}
 
-// byTraceID is the same for a profile whose samples contain no functions, but where f was running at 105 µs according to a trace
-// id.
+// byTraceID lists the same for a profile whose samples contain no functions, but where f was running at 105 µs according to a
+// trace id.
 var byTraceID = []string{"105 1/2 f +5", "110 1/2 sample", "110 1/2/track:V8_state program +20", "120 1/2 sample"}
 
 // nativeCases are profiles in Perfetto traces. Each piece that is kept has an instant.

@@ -19,7 +19,7 @@ type (
 	RecordedClock = load.RecordedClock
 	// Durations holds the time that each step of a conversion took.
 	Durations = load.Durations
-	// Profile is a V8 profile in a Chrome or Node trace. Profiles of the same thread sample the same time.
+	// Profile is a V8 profile in a Chrome or Node trace. Profiles of the same thread sample the same period.
 	Profile = load.Profile
 	// ThreadCalls reports how well the calls of a thread represent its samples.
 	ThreadCalls = load.ThreadCalls

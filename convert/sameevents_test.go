@@ -112,7 +112,7 @@ func walkRows(t *testing.T, tl *timeline.Timeline, fn func(*resolved.Row)) {
 	}
 }
 
-// TestSameEventsCases does the same for cases that are rare in recordings.
+// TestSameEventsCases is like TestSameEvents, for cases that are rare in recordings.
 func TestSameEventsCases(t *testing.T) {
 	for name, events := range map[string]string{
 		"asynchronous slices that overlap": `
@@ -160,7 +160,8 @@ func TestSameEventsCases(t *testing.T) {
 	}
 }
 
-// TestSameEventsShuffled does the same for weft traces with shuffled packets, for which conclusions from packet order are wrong.
+// TestSameEventsShuffled is like TestSameEvents, for weft traces with shuffled packets, for which conclusions from packet order
+// are wrong.
 func TestSameEventsShuffled(t *testing.T) {
 	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	opts := convert.Options{TempDir: t.TempDir(), Packets: pftrace.Plain, Compression: pftrace.Uncompressed}

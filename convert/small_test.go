@@ -53,8 +53,8 @@ func BenchmarkManySmallFiles(b *testing.B) {
 }
 
 // Memory that every conversion allocates anew must be cleared and collected. Most of the remaining allocations are a window of
-// 128 KiB and data that grows with the trace: records, arguments and flows. Before memory was reused, it was 7 MB for each of
-// these files. The limits are at most twice the values measured when they were set.
+// 128 KiB and data that grows with the trace: records, arguments and flows. Before memory was reused, a conversion of any
+// of these files allocated 7 MB. The limits are at most twice the values measured when they were set.
 func TestAllocationsPerFile(t *testing.T) {
 	recording.NeedAll(t, "counts allocations")
 	const maxBytes, maxAllocations = 1_000_000, 1000
@@ -79,7 +79,8 @@ func TestAllocationsPerFile(t *testing.T) {
 	}
 }
 
-// A Converter that has been used before, with another compression or without success, produces the same bytes as a new one.
+// A Converter that has been used before, even with another compression or for a failed conversion, produces the same bytes as a
+// new one.
 func TestConverterIsAsNew(t *testing.T) {
 	traces := smallTraces(t)
 	var used convert.Converter

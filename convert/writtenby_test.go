@@ -50,7 +50,7 @@ func writers(t *testing.T, input []byte) (all []string) {
 	return all
 }
 
-// Repeated conversions remember the thread that wrote an event on another track, because attribution depends on it, unless the
+// Repeated conversions preserve the thread that wrote an event on another track, because attribution depends on it, unless the
 // thread has no track.
 func TestWrittenBy(t *testing.T) {
 	want := []string{"1 at 1µs: 2", "1 at 5µs: unknown", "2 at 3µs: 1", "2 at 6µs: unknown", "3 at 2µs: 1", "3 at 4µs: 2"}

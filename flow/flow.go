@@ -18,7 +18,7 @@ import (
 
 // Index finds the flows in a trace by input id (which the output replaces), by time and by event, and the flows connected to a
 // flow. Its flows are the input's: a flow that the output must write with several ids because one slice leads to several others
-// is one flow here, and flows with a single slice are included.
+// is one flow here, and flows with only one slice are included.
 //
 // An Index needs about 200 bytes for each flow end, and uses temporary files beyond the trace's memory budget. It must be closed
 // before the trace is, and is not safe for concurrent use. Cancelling the context passed to NewIndex stops all its methods.

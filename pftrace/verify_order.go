@@ -107,7 +107,7 @@ func (v *verifier) releaseOrdered(keep int) {
 // instants nest in each other.
 const maxSliceDepth = 512
 
-// openSlice is a BEGIN whose END has not come yet, or a complete event that has not ended.
+// openSlice is a BEGIN whose END has not been reached yet, or a complete event that has not ended.
 type openSlice struct {
 	at    position
 	seq   uint32

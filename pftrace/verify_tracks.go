@@ -37,7 +37,7 @@ type counterSettings struct {
 
 var trackKindNames = [...]string{"plain", "process", "thread", "counter", "state"}
 
-// String describes the settings by which two descriptors of a track can differ.
+// String describes the settings in which two descriptors of a track can differ.
 func (id trackIdentity) String() string {
 	switch id.kind {
 	case trackProcess:

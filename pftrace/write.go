@@ -38,8 +38,8 @@ const (
 	// Plain writes each packet with its time in nanoseconds and its track. Programs that read a trace packet by packet need
 	// nothing else except interned data.
 	Plain Packets = "plain"
-	// Compact writes the time since the previous packet and the thread time since the previous one, in microseconds if all times
-	// are whole microseconds, and omits the track with the most events. The compressed trace is a third smaller, or half without
+	// Compact writes times and thread times as differences from the previous ones, in microseconds if all times are whole
+	// microseconds, and omits the track with the most events. The compressed trace is smaller by a third, or by half without
 	// arguments. Chrome writes its traces in this form.
 	Compact Packets = "compact"
 )

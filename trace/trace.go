@@ -81,7 +81,7 @@ type Summary struct {
 	Start, End    Nanos // start of the first event and end of the last; both 0 if there are no events
 }
 
-// Summary counts the events.
+// Summary returns the numbers of events, and the time span of the trace.
 func (t *Trace) Summary() Summary {
 	n := t.tl().Totals()
 	return Summary{

@@ -52,7 +52,7 @@ const (
 	RoleNetwork     Role = "network"      // the requests of a process
 	RoleAllocations Role = "allocations"  // sampled allocations of a thread, shown as instants
 	RoleJSTracer    Role = "JS tracer"    // calls recorded by Firefox's tracer
-	RolePaused      Role = "paused"       // times when a profiler was paused
+	RolePaused      Role = "paused"       // periods when a profiler was paused
 	RoleContexts    Role = "contexts"     // contexts of one type for which the thread above worked
 	RoleCatalogue   Role = "catalogue"    // all contexts
 	RoleMemory      Role = "memory"       // no events; holds counters of a process that weft derives from memory dumps

@@ -15,7 +15,7 @@ type Converted struct{ migrate.Record }
 // Failure is the record of a file that could not be converted: Kind is one stable word, Reason a sentence.
 type Failure struct{ migrate.Record }
 
-// Summary sums up a manifest.
+// Summary is the summary of a manifest.
 type Summary struct{ migrate.Summary }
 
 // A work is a task for one input: the known facts about the input, and how to process it.

@@ -108,7 +108,7 @@ func Count(ctx context.Context, o Options, limit int, patterns ...string) (n int
 	return n, nil
 }
 
-// RootOf returns the default of Options.Root for a single pattern: the folder before its first wildcard.
+// RootOf returns the default of Options.Root for one pattern: the folder before its first wildcard.
 func RootOf(pattern string) string { return rootOf(pattern) }
 
 func rootOf(pattern string) string {
@@ -379,7 +379,7 @@ func listState(ctx context.Context, fsys filesystem.Interface, place string) (na
 	return names, placeError(place, err)
 }
 
-// writeObject writes an object; on failure, it leaves none.
+// writeObject writes an object; on failure, no object remains.
 func writeObject(ctx context.Context, fsys filesystem.Interface, name string, content []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -78,7 +78,7 @@ func mergeLocal(ctx context.Context, out string) (*migrate.Summary, error) {
 // the same time can miss parts, and its manifest can be the one that remains. The next job reads the parts again.
 const partAge = 24 * time.Hour
 
-// mergeRemote merges the parts in a folder of a store.
+// mergeRemote merges the parts in a folder of a store into its manifest and summary, and removes old parts.
 func mergeRemote(ctx context.Context, place string) (*migrate.Summary, error) {
 	var stores stores
 	defer stores.close()
@@ -174,7 +174,7 @@ func download(ctx context.Context, open func(context.Context, string) (io.ReadCl
 	return errors.Join(err, f.Close())
 }
 
-// upload writes an object; on failure, it leaves none.
+// upload writes an object; on failure, no object remains.
 func upload(ctx context.Context, fsys filesystem.Interface, name string, r io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

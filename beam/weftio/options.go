@@ -56,7 +56,7 @@ func onOff(to func(*migrate.Config) *bool) func(*migrate.Config, string) error {
 	}
 }
 
-// settings holds the settings of weft migrate, except the ones for single traces (profile, self-profile, …).
+// settings holds the settings of weft migrate, except the settings for individual traces (profile, self-profile, …).
 var settings = map[string]setting{
 	"format": {"auto", func(c *migrate.Config, v string) error { c.Convert.From = convert.Format(v); return nil }},
 	"args": {"all", func(c *migrate.Config, v string) error {

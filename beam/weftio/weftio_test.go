@@ -201,7 +201,7 @@ func TestSettingsAreRecorded(t *testing.T) {
 	}
 }
 
-// The parts work in any pipeline, without Reshuffle or Migrate.
+// Match, Remaining, Convert and WriteManifest work in any pipeline, without Reshuffle or Migrate.
 func TestPipelineOfSomebodyElse(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": trace(1), "b/c.json": trace(2), "b/no.json": `{"nodes":[{"id":1,"callFrame":{"functionName":"x"`, "x.txt": "no trace"})
 	o := Options{Root: in, Out: filepath.Join(t.TempDir(), "out")}
@@ -269,7 +269,8 @@ func init() {
 	filesystem.Register("boom", func(ctx context.Context) filesystem.Interface { return boomFS{memfs.New(ctx)} })
 }
 
-// B5: failures and panics become elements and do not fail the job; output folder errors do, and what was done is recorded.
+// B5: failures and panics become elements and do not fail the job; errors of the output folder do, but finished work is
+// still recorded.
 func TestFailuresAreElements(t *testing.T) {
 	for name, text := range map[string]string{"a.json": trace(1), "boom.json": trace(1), "z/bad.json": `{"nodes":[{"id":1,"callFrame":{"functionName":"x"`} {
 		memfs.Write("memfs://b5/"+name, []byte(text))
@@ -486,7 +487,7 @@ func TestOptionsOfTwoPipelines(t *testing.T) {
 	}
 }
 
-// Names that Beam's file systems would take for other objects are rejected. A name below another root is outside.
+// Names that Beam's file systems would take for other objects are rejected. A name that is not below the root is outside.
 func TestNames(t *testing.T) {
 	for name, ok := range map[string]bool{"gs://b/a.json": true, "gs://b/a b ä.json": true, "gs://b/a#b.json": false, "s3://b/a?b": false,
 		"s3://b/%41.json": false, "/tmp/a#b.json": true, "gs://b/" + strings.Repeat("x", 1025): false} {

@@ -93,7 +93,7 @@ func compareFiles(files []*file, _, on js.Value) error {
 	return err
 }
 
-// sumFiles passes a page that sums up many files to on.report. The page lists files that cannot be read.
+// sumFiles passes a page that summarizes many files to on.report. The page lists files that cannot be read.
 func sumFiles(files []*file, _, on js.Value) error {
 	ctx := context.Background()
 	sum := reportpage.NewSum(memory/8, "")

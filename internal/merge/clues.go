@@ -4,7 +4,7 @@
 // explains why it cannot. When the inputs are read again, a Stage adds their events to the timeline where the plan places
 // them.
 //
-// docs/merge.md describes the rules R0 to R7. Each rule yields an interval that contains the offset, and none ever guesses:
+// docs/merge.md describes the rules R0 to R7. Each rule yields an interval that contains the offset; no rule guesses:
 // an offset without support is an error, and so is a contradiction between two rules.
 //
 // What does not live here: reading inputs (package load), flags and tables (cmd/weft).
@@ -28,9 +28,9 @@ type ClockKind uint8
 // The kinds of clocks.
 const (
 	ClockUnknown   ClockKind = iota // known only to the producer
-	ClockMonotonic                  // since some moment, like the system's monotonic clock
-	ClockBoottime                   // the same, but counts the time that the system slept
-	ClockWall                       // since 1970
+	ClockMonotonic                  // relative to some moment, like the system's monotonic clock
+	ClockBoottime                   // the same, but includes the time while the system was asleep
+	ClockWall                       // relative to 1970
 )
 
 var clockNames = [...]string{"unknown", "MONOTONIC", "BOOTTIME", "REALTIME"}
@@ -71,7 +71,7 @@ type Clues struct {
 	requests  map[string]string // link keys by request name
 }
 
-// Range is the time from From to To.
+// Range is the period from From to To.
 type Range struct{ From, To Nanos }
 
 // threadKey identifies a thread by the Builder's keys.
@@ -83,10 +83,10 @@ type threadKey struct {
 // Thread identifies a thread by the ids in an input.
 type Thread struct{ PID, TID int64 }
 
-// Wall relates the wall clock to an input's times: it is ahead of them by Low to High.
+// Wall relates the wall clock to an input's times: the clock is ahead of them by Low to High.
 type Wall struct {
 	Low, High Nanos
-	By        string // "2 responses"
+	By        string // such as "2 responses"
 }
 
 // Middle returns the most likely difference.
@@ -96,7 +96,7 @@ func (w *Wall) Middle() Nanos { return w.Low + (w.High-w.Low)/2 }
 type linkClue struct {
 	key    uint64
 	ts     Nanos
-	latest Nanos // the latest that ts may be: times in coarse steps may be almost one step later
+	latest Nanos // the latest possible ts: in coarse steps, the true time may be almost one step later
 	end    Nanos // of LinkMeet
 	issued Nanos
 	role   timeline.LinkRole
@@ -130,9 +130,9 @@ type Collector struct {
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
 	traced  *tracedReader       // nil: not requested
-	waiting map[string]linkClue // requests whose keys have not come yet
+	waiting map[string]linkClue // requests whose keys have not been read yet
 
-	linkMask    uint64 // only links whose keys have these bits 0 are kept
+	linkMask    uint64 // only links whose keys have none of these bits are kept
 	invocations int    // number of invocations on all threads
 
 	seen, atZero int   // number of events, and of events at 0
@@ -214,7 +214,7 @@ func (c *Collector) HostSync(s *timeline.HostSync) {
 	}
 }
 
-// Flow records one end of a flow.
+// Flow records one end of a flow, if flow ids connect inputs.
 func (c *Collector) Flow(f *timeline.FlowEvent) error {
 	if !c.opts.Flows {
 		return nil
@@ -280,7 +280,7 @@ func (c *Collector) Link(l *timeline.Link) error {
 	return nil
 }
 
-// share returns how many clues of a kind one input may keep: at most most, and all inputs together about all.
+// share returns how many clues of a kind one input may keep: an equal part of all, but at least 512 and at most most.
 func (c *Collector) share(most, all int) int {
 	return min(most, max(all/max(c.opts.Inputs, 1), 512))
 }
@@ -315,7 +315,7 @@ func (c *Collector) thinLinks(limit int) {
 	c.clues.links = c.clues.links[:min(len(c.clues.links), limit)]
 }
 
-// Event records an event.
+// Event records the time of an event, its kind, the keys that it carries, and, if requested, script calls and profiles.
 func (c *Collector) Event(ev *timeline.Event) error {
 	all := c.clues
 	end := ev.TS
@@ -392,7 +392,7 @@ func (c *Collector) track(id timeline.TrackID) *trackInfo {
 	return info
 }
 
-// invocation records the times during which scripts run.
+// invocation records the periods during which scripts run on a thread, from its slices.
 func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
 	switch ev.Kind {
 	case timeline.Slice:
@@ -482,7 +482,7 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	return all
 }
 
-// coarseStep is a resolution too coarse for most intervals between a request and its answer.
+// coarseStep is a resolution too coarse for most intervals between a request and its response.
 const coarseStep Nanos = 1_000_000
 
 // coarse reports whether the input's times are whole milliseconds, as in HTTP archives and from OpenTelemetry's JavaScript
@@ -505,7 +505,7 @@ func (c *Collector) countThreads() {
 	}
 }
 
-// since1970 is Wall.By for inputs whose times count from 1970.
+// since1970 is Wall.By for inputs whose times are relative to 1970.
 const since1970 = "times since 1970"
 
 // strayZeros reports whether the events at 0 lack a real time: they are few, and precede the others by more than ten times
@@ -514,10 +514,10 @@ func (c *Collector) strayZeros() bool {
 	return c.atZero > 0 && c.atZero <= c.seen/20 && c.afterZero/10 > c.clues.End-c.afterZero
 }
 
-// readingError bounds the time between two clock readings that count as simultaneous. Half of it was observed.
+// readingError bounds the time between two clock readings that count as simultaneous. Half as much has been observed.
 const readingError Nanos = 1_000
 
-// sinceEpoch is a time beyond which times can only count from 1970: the year 2001. No system has been up for that long.
+// sinceEpoch is a time in the year 2001. Later times must be relative to 1970: no system has been up for that long.
 const sinceEpoch = Nanos(1_000_000_000_000_000_000)
 
 // joined joins overlapping ranges of a sorted list.
@@ -533,7 +533,7 @@ func joined(list []Range) []Range {
 	return out
 }
 
-// wall combines the anchors into the median of the most precise ones, because a single one may be far off.
+// wall combines the anchors into the median of the most precise ones, because an individual anchor may be far off.
 func (c *Collector) wall() *Wall {
 	if len(c.anchors) == 0 {
 		return nil

@@ -29,7 +29,7 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// An event at 0 does not hide that the times of the others count from 1970.
+// Times are recognized as relative to 1970 even if one event is at 0.
 func TestStrayZero(t *testing.T) {
 	since1970 := func(name string, stray bool) merge.Input {
 		return input(t, name, nothing, func(b *timeline.Builder) {

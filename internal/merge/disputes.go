@@ -8,7 +8,7 @@ import (
 // dispute is the outcome of causal bounds that contradict each other.
 type dispute struct {
 	best        interval // the offsets that contradict the fewest bounds
-	against, of int      // numbers of bounds: contradicted by best, and all
+	against, of int      // the numbers of bounds that best contradicts, and of all bounds
 	most        Nanos    // the largest distance by which a bound is missed
 }
 
@@ -18,7 +18,8 @@ const maxDisputed = 1 << 16
 // outliers reports whether few bounds contradict the others, so that a wall clock which agrees with the others is trusted.
 func (d *dispute) outliers() bool { return d.against*10 <= d.of }
 
-// disputedOf returns the pairs whose causal bounds contradict each other, and resets them so that they collect every bound.
+// disputedOf returns the pairs whose causal bounds contradict each other. It resets their bounds, which then collect
+// every causal bound.
 func disputedOf(all map[pair]*bounds) map[pair]*bounds {
 	disputed := map[pair]*bounds{}
 	for p, b := range all {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// requests adds requests that a client sends once a second, each answered 400 ns later; late holds how much later each
-// request really is.
+// requests adds requests that a client sends once a second, each with a response 400 ns later; late holds the delay of each
+// request.
 func requests(b *timeline.Builder, late ...timeline.Nanos) {
 	for i, by := range late {
 		at := 100*second + timeline.Nanos(i)*second + by
@@ -19,7 +19,8 @@ func requests(b *timeline.Builder, late ...timeline.Nanos) {
 	}
 }
 
-// answers adds the server's side of requests, on a slow clock: each takes from 200 ns to 300 ns after the request was sent.
+// answers adds the server's side of requests, on a clock that lags: the server handles each
+// request from 200 ns to 300 ns after it was sent.
 func answers(b *timeline.Builder, behind timeline.Nanos, late ...timeline.Nanos) {
 	for i, by := range late {
 		at := 100*second + timeline.Nanos(i)*second + by - behind
@@ -28,8 +29,8 @@ func answers(b *timeline.Builder, behind timeline.Nanos, late ...timeline.Nanos)
 	}
 }
 
-// If arrows contradict each other, the offset that contradicts the fewest of them counts, instead of the wall clock that they
-// prove wrong; the uncertainty covers all of them.
+// If arrows contradict each other, Solve uses the offset that contradicts the fewest of them, not the wall clock that
+// they prove wrong; the uncertainty covers all of them.
 func TestDisputes(t *testing.T) {
 	const behind = 3 * second
 	for _, c := range []struct {
@@ -73,7 +74,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// A wall clock that agrees with nearly all arrows counts as if the few others did not exist.
+// Solve uses a wall clock that agrees with nearly all arrows, and mentions the few other arrows only in a note.
 func TestDisputeOfOutliers(t *testing.T) {
 	late := make([]timeline.Nanos, 20)
 	late[7] = 5000
@@ -97,7 +98,7 @@ func TestDisputeOfCollectives(t *testing.T) {
 	}
 }
 
-// counted returns an input whose link times are in steps.
+// counted returns an input whose link times are rounded down to multiples of step.
 func counted(t *testing.T, name string, step timeline.Nanos, read func(add func(key string, role timeline.LinkRole, ts timeline.Nanos))) merge.Input {
 	return input(t, name, wall, func(b *timeline.Builder) {
 		read(func(key string, role timeline.LinkRole, ts timeline.Nanos) {

@@ -15,7 +15,7 @@ var ErrNoInputs = errors.New("no input is left")
 type UnplacedError struct {
 	Input, Anchors              string
 	Reference, ReferenceAnchors string
-	Why                         error // why something that almost placed it did not; may be nil
+	Why                         error // the reason why some evidence did not place it; may be nil
 }
 
 func (e *UnplacedError) Error() string {
@@ -31,14 +31,14 @@ func (e *UnplacedError) Hint() string {
 	return fmt.Sprintf(". --offset %s=DUR says what to add to its times", e.Input)
 }
 
-// Unwrap returns why something that almost placed the input did not.
+// Unwrap returns the reason why some evidence did not place the input.
 func (e *UnplacedError) Unwrap() error { return e.Why }
 
 // ContradictionError means that two facts about a pair of inputs cannot both be true.
 type ContradictionError struct {
 	A, B         string
 	Found, Other Relation
-	Itself       string // set if a single kind of evidence contradicts itself
+	Itself       string // set if one kind of evidence contradicts itself
 }
 
 func (e *ContradictionError) Error() string {
@@ -51,12 +51,12 @@ func (e *ContradictionError) Error() string {
 // Hint suggests a flag to use.
 func (e *ContradictionError) Hint() string { return fmt.Sprintf(". --offset %s=DUR decides", e.B) }
 
-// describe describes a relation.
+// describe formats the interval of a relation, its rule and its evidence.
 func (r *Relation) describe() string {
 	return fmt.Sprintf("%s by %s", interval{r.Low, r.High}, r.why())
 }
 
-// span formats a time exactly, in the largest unit that is not longer than the time.
+// span formats a duration exactly, in the largest unit that is not longer than the duration.
 func span(t Nanos) string {
 	sign := ""
 	if t < 0 {

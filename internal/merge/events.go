@@ -39,8 +39,8 @@ func (h hash) bytes(b []byte) hash {
 	return h.number(binary.LittleEndian.Uint64(rest[:]))
 }
 
-// sampledEvents holds event times by pid, tid and name. A large input keeps a sample, chosen by hash, so that two inputs keep
-// the same ones of their common events.
+// sampledEvents holds event times by pid, tid and name. A large input keeps only a sample, chosen by hash, so that two inputs
+// keep the same part of their common events.
 type sampledEvents struct {
 	limit  int
 	index  map[uint64]int32 // in list
@@ -89,7 +89,7 @@ func (s *sampledEvents) add(h uint64, pid int64, ts Nanos) {
 	}
 }
 
-// thin keeps half of the kinds.
+// thin drops half of the kinds at a time, until the rest is within the limit.
 func (s *sampledEvents) thin() {
 	for s.stored > s.limit && s.mask != 1<<32-1 {
 		s.mask = s.mask<<1 | 1
@@ -108,7 +108,7 @@ func (s *sampledEvents) thin() {
 	}
 }
 
-// sort prepares the events for comparison; no more may be added.
+// sort prepares the events for comparison. No more events may be added after that.
 func (s *sampledEvents) sort() {
 	for i := range s.list {
 		slices.Sort(s.list[i].times)
@@ -126,7 +126,7 @@ func within(times []Nanos, r Range) []Nanos {
 
 // Rule R2.
 const (
-	rareEvery Nanos = 10_000_000 // rare events occur at most once in this time on average
+	rareEvery Nanos = 10_000_000 // the minimum average distance of rare events
 	nearby    Nanos = 100_000
 	minSame         = 100
 	sameInTwo       = 2 // one in two must be the same
@@ -134,7 +134,7 @@ const (
 
 // sameEvents counts the rare events that two inputs have in common.
 type sameEvents struct {
-	Same, Of int // of Of rare events in the input with fewer, Same have a match in the other
+	Same, Of int // of the Of rare events in the input that has fewer, Same have a match in the other
 }
 
 // holds reports whether rule R2 applies.
@@ -154,7 +154,7 @@ func compareEvents(a, b *Clues, offset Nanos) sameEvents {
 const minOther = 16
 
 // otherProcesses reports which processes with equal pids in two inputs with the same events are nevertheless different,
-// because fewer than half of their events match. Processes with too few events to decide are missing.
+// because fewer than half of their events match. Processes with too few events to decide are omitted.
 func otherProcesses(a, b *Clues, offset Nanos) map[timeline.ProcessKey]bool {
 	type counts struct{ n, m, same int }
 	of := map[int64]counts{}
@@ -171,7 +171,8 @@ func otherProcesses(a, b *Clues, offset Nanos) map[timeline.ProcessKey]bool {
 	return others
 }
 
-// eachKind counts the rare events of each kind in the time that two inputs have in common, and how many of them match.
+// eachKind calls f for each kind of event, with its pid, the numbers of its rare events in the period that two inputs have in
+// common, and how many of them match.
 func eachKind(a, b *Clues, offset Nanos, f func(pid int64, n, m, alike int)) {
 	common := Range{max(a.Start, plus(b.Start, offset)), min(a.End, plus(b.End, offset))}
 	if !a.Any || !b.Any || common.To <= common.From {
@@ -199,7 +200,7 @@ func eachKind(a, b *Clues, offset Nanos, f func(pid int64, n, m, alike int)) {
 	}
 }
 
-// rareIn returns how many events of a kind are in a range; 0 if they are not rare there.
+// rareIn returns how many events of a kind are in a range, or 0 if they are not rare there.
 func rareIn(e *eventTimes, mask uint64, r Range, most int, offset Nanos) int {
 	if mixed(e.hash)&mask != 0 || e.common {
 		return 0
@@ -254,7 +255,7 @@ func isCollective(name, category []byte) bool {
 	return slices.ContainsFunc(collectives, func(c string) bool { return strings.Contains(lower, c) })
 }
 
-// isSync reports whether a key relates clocks rather than a flow.
+// isSync reports whether a key is a sync, which relates clocks, and not the key of a flow.
 func isSync(key string) bool { return strings.HasPrefix(key, syncKey) }
 
 // Prefixes of the keys that this package makes.

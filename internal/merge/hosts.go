@@ -14,7 +14,7 @@ func (s *solver) apart(a, b int) bool {
 	return x != "" && y != "" && x != y
 }
 
-// groupHosts groups inputs by host: as they or the user name it, and as R1 to R3 relate them.
+// groupHosts groups inputs by host, using the host names from the inputs and the user, and the relations of R1 to R3.
 func (s *solver) groupHosts() {
 	s.hosts = newGroups(len(s.in))
 	s.namedBy = make([]int, len(s.in))
@@ -74,7 +74,8 @@ func (s *solver) hostName(i int) string {
 	return ""
 }
 
-// oneHost reports whether two inputs are known to be from the same host, with no reboot or clock change in between.
+// oneHost reports whether two inputs are known to be from the same host, without evidence that it was rebooted or its clock
+// was set between the recordings.
 func (s *solver) oneHost(a, b int) bool {
 	return s.hosts.find(a) == s.hosts.find(b) && !s.hostsDiffer(a, b)
 }

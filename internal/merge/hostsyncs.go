@@ -12,7 +12,8 @@ type rounds struct {
 }
 
 // hostSyncs applies rule R4 to the relay service rounds that some inputs contain. A round identifies both hosts by their wall
-// clocks, so it applies to all inputs recorded there. Only one input of each host is related to one of the other.
+// clocks, so it applies to all inputs recorded there. Among more than manyInputs inputs, only the
+// first input from each boot is related.
 func (s *solver) hostSyncs() {
 	of := map[pair]*rounds{} // by the boots of the host and of the machine that asked
 	for i := range s.in {
@@ -57,7 +58,7 @@ func (r *rounds) take(ahead interval) {
 // hostSync relates b, on the machine that asked, to a, on the host.
 func (s *solver) hostSync(a, b int, r *rounds) Relation {
 	ahead := r.both
-	if !ahead.fits() { // the clocks drift: a single offset must cover all rounds
+	if !ahead.fits() { // the clocks drift: one offset must cover all rounds
 		ahead = r.hull
 	}
 	to := minus(s.in[b].Clues.ToMonotonic, s.in[a].Clues.ToMonotonic)

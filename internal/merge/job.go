@@ -34,8 +34,8 @@ type Job struct {
 	// Plan and Inputs are set once the plan is made.
 	Plan   *Plan
 	Inputs []Input
-	// Problems are the data problems that the reader of each input found; nil: it was not read. Common also has the problems
-	// of events on the timeline; its parts are the inputs.
+	// Problems are the data problems that the reader of each input found; nil: the input was not read. Common also has the
+	// problems of events on the timeline; its parts are the inputs.
 	Problems []*problem.Log
 	Common   *problem.Log
 	// Failed lists the inputs that were left out, with their errors.
@@ -78,7 +78,7 @@ func (j *Job) Args() []string {
 	return names
 }
 
-// Watch returns a function that finds the keys in an event's name and arguments, whose texts are in view. It sets the
+// Watch returns a function that finds the keys in an event's name and arguments, whose texts are in view. The function sets the
 // elements of seen, which is parallel to Links, for which some event has a value.
 func (j *Job) Watch(view *timeline.Timeline, seen []bool) func(ev *timeline.Event) []string {
 	w := watcher{Job: j, view: view, seen: seen}

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A relay service has compared the clocks of ten hosts, one after another. This places a thousand inputs from these hosts; the
-// hosts are recognized, and the number of relations grows with inputs, not with pairs.
+// Places a thousand inputs from ten hosts, whose clocks a relay service has compared one after another. Expects that the hosts
+// are recognized, and that the number of relations grows with the number of inputs, not of pairs.
 func TestManyHosts(t *testing.T) {
 	const hosts, perHost = 10, 100
 	boot := func(host int) timeline.Nanos { return timeline.Nanos(1000+7*host) * second } // REALTIME − MONOTONIC
@@ -50,7 +50,7 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// Many linked inputs without host names: inputs from one boot are from one host, whichever pairs are linked.
+// Solves many linked inputs without host names. Inputs from one boot count as inputs from one host, whichever pairs are linked.
 func TestManyLinkedInputs(t *testing.T) {
 	const n = 300
 	var in []merge.Input
@@ -75,8 +75,8 @@ func TestManyLinkedInputs(t *testing.T) {
 	}
 }
 
-// A sync shared by more inputs than may share a link places all of them, except the one that has it twice, because it is
-// unknown which is meant.
+// A sync shared by more inputs than may share a link places all of them, except an input that has it twice, because
+// which of the two is meant is unknown.
 func TestManySyncs(t *testing.T) {
 	for _, twice := range []int{-1, 0, 3} {
 		var in []merge.Input

@@ -9,8 +9,8 @@ import (
 // process group may have thousands of members, so nothing here compares all pairs.
 type meeting []linked
 
-// meetingOf returns the meeting of some events. It omits inputs that took part more than once, because it cannot know which
-// of their events belong together.
+// meetingOf returns the meeting of some events. It omits inputs that took part more than once, because which of their
+// events belong together is unknown.
 func meetingOf(members []linked) (m meeting) {
 	for i, l := range members { // sorted by input
 		if i > 0 && members[i-1].input == l.input || i+1 < len(members) && members[i+1].input == l.input {
@@ -110,8 +110,8 @@ func (i interval) seenFrom(first bool) interval {
 const maxApart = 8
 
 // tighten narrows offsets by all meetings: on the hub's clock, each meeting has a moment after every entry and before every
-// exit, when all were there. A meeting without one is impossible, and narrows nothing: apart holds the pairs of inputs in
-// which one left such a meeting before the other entered it.
+// exit, when all were there. A meeting without such a moment is impossible, and narrows nothing: apart holds the pairs of
+// inputs in which one left such a meeting before the other entered it.
 func tighten(at []interval, drifts []bool, meetings []meeting) (apart map[pair]bool, impossible []meeting) {
 	apart = map[pair]bool{}
 	named, skip := make([]int, len(at)), make([]bool, len(meetings))
@@ -178,8 +178,8 @@ func (m meeting) narrow(at []interval, drifts []bool, all interval) (moved bool)
 	return moved
 }
 
-// meetApart adds the bounds from all meetings between two inputs that cannot have met: they contradict where others place
-// these inputs, or show that the clocks drift.
+// meetApart adds the bounds from all meetings between two inputs that cannot have met: these bounds contradict the places
+// that other meetings give the inputs, or show that the clocks drift.
 func (s *solver) meetApart(of func(a, b int) *bounds, p pair, meetings []meeting) {
 	b := of(p.a, p.b)
 	for _, m := range meetings {

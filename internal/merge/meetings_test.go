@@ -30,8 +30,8 @@ func attends(name string, at map[string]timeline.Nanos) merge.Input {
 	return merge.Input{Name: name, Clues: c.Finish(nothing)}
 }
 
-// Two inputs meet the reference at one time, but each other at another: no offsets fit that. The message contains both sides,
-// and only the later of the two is left out. Relations of the others still count.
+// Two inputs meet the reference at one time, but each other at another, so no offsets fit. The error names both sides, and only
+// the later of the two inputs is left out. The relations of the other inputs still count.
 func TestImpossibleMeeting(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	in := []merge.Input{
@@ -68,7 +68,7 @@ func TestImpossibleMeeting(t *testing.T) {
 }
 
 // An input that is reached only through an impossible meeting is still placed before the contradiction is found, and the
-// message is about the contradiction.
+// error is the contradiction.
 func TestBehindImpossibleMeeting(t *testing.T) {
 	_, err := merge.Solve([]merge.Input{
 		attends("r", map[string]timeline.Nanos{"1": 1e6, "2": 2e6}),
@@ -81,7 +81,7 @@ func TestBehindImpossibleMeeting(t *testing.T) {
 	}
 }
 
-// Two inputs, neither of them the reference, whose meetings contradict each other: their clocks drift.
+// If the meetings of two inputs other than the reference contradict each other, a note reports that their clocks drift.
 func TestMeetingsDrift(t *testing.T) {
 	plan := solve(t, merge.Options{},
 		attends("r", map[string]timeline.Nanos{"1": 1e6, "2": 1e6}),

@@ -73,9 +73,9 @@ func (e *ClockError) Is(err error) bool { return err == ErrNoCommonClock }
 // Unwrap returns why no place fits.
 func (e *ClockError) Unwrap() error { return e.Why }
 
-// Places finds where the time origin of a page may be: where the trace has the same samples, otherwise at navigations. These
-// may be to documents other than the page that was navigated to first, because a profile lists the scripts of all frames of
-// its origin, but nothing for a page without inline scripts. The error is a *ClockError.
+// Places finds where the time origin of a page may be: where the trace has the same samples, otherwise at navigations. The
+// address of a navigation need not be among the profile's scripts, because a profile lists the scripts of all frames of its
+// origin, but nothing for a page without inline scripts. The error is a *ClockError.
 func (c *Traced) Places(page *jsprofile.Times) ([]Match, error) {
 	found := c.matchSamples(page)
 	if len(found) > 1 {
@@ -201,8 +201,8 @@ func (m *matcher) compare(times, others []Nanos) (o offsets, ok bool) {
 	return o, true
 }
 
-// MatchSame finds the profile in the trace whose samples another recorder of the same engine took at these times: all are
-// equally far from the trace's. If several match, it returns the first.
+// MatchSame finds the profile in the trace that matches the sample times of another recorder of the same engine: all times are
+// at the same distance from the profile's. If several profiles match, it returns the first.
 func (c *Traced) MatchSame(times []Nanos) (Match, bool) {
 	m := matcher{times: times, step: 0, budget: maxComparisons}
 	for i := range c.profiles {
@@ -256,7 +256,7 @@ func (c *Traced) matchNavigation(page *jsprofile.Times) (found []Match) {
 	return found
 }
 
-// spanAt returns the time span of a page's samples, moved by an offset; false if there are none.
+// spanAt returns the time span of a page's samples, moved by an offset. It returns false if there are no samples.
 func spanAt(t *jsprofile.Times, by Nanos) (span Range, ok bool) {
 	if len(t.Times) == 0 {
 		return span, false

@@ -34,7 +34,7 @@ func chromeTrace(source string, times []Nanos) string {
 		source, start/1000, start/1000+7, delta(times[:half], start), delta(times[half:], times[half-1]))
 }
 
-// page returns the times as seen by a page that started at the origin, rounded to steps.
+// page returns the times on the clock of a page that started at the origin, rounded down to steps.
 func page(times []Nanos, origin, step Nanos) *jsprofile.Times {
 	p := &jsprofile.Times{Step: step}
 	for _, ts := range times {
@@ -225,9 +225,9 @@ func formOf(form string, times []Nanos, clock Nanos, heads ...string) string {
 	return fmt.Sprintf(`{"traceEvents":[%s],"stackFrames":{"1":{"name":"f"}},"samples":[%s]}`, strings.Join(events, ","), samples)
 }
 
-// A profile is placed whether the trace is from Chrome or from weft. weft's traces do not tell whether times count from the
-// head of the profile, so the place may be wrong by the difference. Several profiles of a thread without pieces share its
-// samples: they are not several places that fit equally well.
+// A profile is placed whether the trace is from Chrome or from weft. weft's traces do not state whether times are relative to
+// the head of the profile, so the place may be wrong by the difference. Several profiles of a thread without pieces share its
+// samples: they do not count as several equally good places.
 func TestTracedForms(t *testing.T) {
 	const origin Nanos = 4_392_129_925_000
 	var times []Nanos

@@ -13,7 +13,7 @@ import (
 type Page struct {
 	Match *Match // in the first trace that places it; nil: none does
 	Err   error  // why Match is nil
-	Shift Nanos  // added to its times together with the input's offset: each page counts from its own time origin
+	Shift Nanos  // added to its times together with the input's offset: the times of each page are relative to its own time origin
 
 	trace  int   // the input that Match refers to
 	tied   bool  // Shift is known from traces with several profiles of the file
@@ -21,7 +21,8 @@ type Page struct {
 	alone  bool  // another page of the file is in another process with this pid
 }
 
-// Thread returns the page's thread; nil if it is unknown, or if its pid belongs to another process in the file.
+// Thread returns the page's thread. It returns nil if the thread is unknown, or if its pid belongs to another process in the
+// file.
 func (p *Page) Thread() *Thread {
 	if p.Match == nil || p.alone {
 		return nil
@@ -43,8 +44,8 @@ type tracedPage struct {
 	match *Match
 }
 
-// selfProfiles applies rule R1 to the profiles that pages record of themselves. These count from several time origins, so the
-// input's offset refers to the same page in all traces. A trace without this page yields the offset through another page if
+// selfProfiles applies rule R1 to the profiles that pages record of themselves. Their times are relative to several time origins,
+// so the input's offset refers to the same page in all traces. A trace without this page yields the offset through another page if
 // other traces reveal the distance between the two.
 func (s *solver) selfProfiles(b int) {
 	f := s.findPages(b)
@@ -176,7 +177,7 @@ func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []Match) ([]M
 	return nil, &ClockError{Places: sure}
 }
 
-// chosen returns the only place that meets a condition; all places if none or several meet it.
+// chosen returns the only place that meets a condition, or all places if none or several meet it.
 func chosen(places []Match, holds func(m *Match) bool) []Match {
 	var found []Match
 	for i := range places {
@@ -238,7 +239,8 @@ func (s *solver) placePages(i int, f *profileFile) {
 	}
 }
 
-// pageProcess shares the process of a page with its trace, unless its pid belongs to another process of the input.
+// pageProcess records that the process of a page is a process of its trace, unless the pid belongs to another process of the
+// input.
 func (s *solver) pageProcess(i int, page *Page, traces map[int64]int) {
 	thread := page.Thread()
 	trace, known := traces[thread.PID]
@@ -250,7 +252,7 @@ func (s *solver) pageProcess(i int, page *Page, traces map[int64]int) {
 	s.shareProcess(i, page.trace, *thread)
 }
 
-// WithPages makes the clues of an input of JS self-profiles.
+// WithPages returns the clues of an input of JS self-profiles.
 func WithPages(pages []jsprofile.Times) *Clues {
 	c := &Clues{Pages: pages}
 	var span Range
@@ -259,8 +261,8 @@ func WithPages(pages []jsprofile.Times) *Clues {
 	return c.WithProcesses()
 }
 
-// pagesSpan returns the time span of the profiles' samples, moved to their places where these are known. A profile without a
-// time origin and a place starts with the earliest of the others.
+// pagesSpan returns the time span of the profiles' samples, moved to their places where these are known. A profile that has
+// neither a time origin nor a place is assumed to start with the earliest of the others.
 func pagesSpan(all []jsprofile.Times, places []Page) (span Range, any bool) {
 	shifts, earliest, known := make([]Nanos, len(all)), Nanos(0), false
 	lost := make([]bool, len(all))

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// manyInputs is the largest number of inputs of which all pairs are compared.
+// manyInputs is the largest number of inputs for which all pairs are compared.
 const manyInputs = 128
 
-// findPairs chooses the pairs of inputs to compare. Few inputs are compared in all pairs. Of many, each is compared with the
-// reference, with the one before it, and with the first input of its boot, of its host, and among those that know the wall
-// clock. Inputs that would be related directly are then related through others.
+// findPairs chooses the pairs of inputs to compare. Up to manyInputs inputs are compared in all pairs. If there are more, each
+// input is compared with the reference, with the previous input, and with the first input from its boot, from its host, from
+// its pid space, and with a known wall clock. Inputs that would otherwise be related directly are then related through others.
 func (s *solver) findPairs() {
 	s.findBoots()
 	known := map[pair]bool{}
@@ -56,7 +56,7 @@ func (s *solver) findPairs() {
 	slices.SortFunc(s.pairs, compareLater)
 }
 
-// firstOf returns the value stored for a key; without one, it stores and returns b.
+// firstOf returns the value stored for a key. If there is none, it stores and returns b.
 func firstOf[K comparable](first map[K]int, key K, b int) int {
 	a, ok := first[key]
 	if !ok {
@@ -101,7 +101,7 @@ func (s *solver) findBoots() {
 	}
 }
 
-// bootAt returns the index of the boot with a given REALTIME − MONOTONIC; -1 if there is none.
+// bootAt returns the index of the boot with a given REALTIME − MONOTONIC, or -1 if there is none.
 func (s *solver) bootAt(print Nanos) int {
 	after, _ := slices.BinarySearchFunc(s.boots, print, func(b boot, at Nanos) int { return cmp.Compare(b.from, at) })
 	best, off := -1, sameBoot+1

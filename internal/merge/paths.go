@@ -24,7 +24,7 @@ func (r Rule) class() int {
 // edge is the best relation between a pair of inputs.
 type edge struct {
 	Relation
-	over   Nanos // how wrong a wall clock is that causality contradicts
+	over   Nanos // by how much the wall clock is wrong if causality contradicts it
 	coarse bool  // an input's times are whole milliseconds, and causality does not contradict its wall clock
 }
 
@@ -108,7 +108,7 @@ func narrowed(causal, wall *Relation) edge {
 	return e
 }
 
-// edges returns an edge for each pair, in the order of the pairs.
+// edges returns the edges of all pairs whose relations determine an offset, in the order of the pairs.
 func (s *solver) edges() []edge {
 	all := map[pair]*known{}
 	var pairs []pair
@@ -186,9 +186,9 @@ func (s *solver) connect(e edge) {
 	s.graph[e.B] = append(s.graph[e.B], back)
 }
 
-// search places all reachable inputs. Next is always the input to which the best relation leads; within a class, the one with
-// the smallest total width along its path. Inputs related by a better rule are therefore placed as a whole: no path by wall
-// clocks comes between two inputs that causality relates.
+// search places all reachable inputs. The next input is always the one to which the best relation leads; within a class,
+// it is the one with the smallest total width along its path. Inputs related by a better rule are therefore placed as a whole: no
+// path uses wall clocks between two inputs that causality relates.
 func (s *solver) search() {
 	for {
 		at := -1

@@ -109,7 +109,7 @@ func TestClockSyncOverWallClock(t *testing.T) {
 	}
 }
 
-// If causality gives a bound on one side and the wall clock lies beyond the bound, it is wrong by at least the difference.
+// If causality gives a bound on one side, a wall clock beyond the bound is wrong by at least the difference.
 func TestOneSidedCausality(t *testing.T) {
 	producer := func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkSend, 10*second, 0) }
 	consumer := func(ts timeline.Nanos) func(b *timeline.Builder) {
@@ -206,7 +206,7 @@ func TestUnknownHosts(t *testing.T) {
 	}
 }
 
-// Inputs that the user puts on one host share its monotonic clock, unless the host was rebooted in between.
+// Inputs that the user puts on one host share its monotonic clock, unless the host was rebooted between the recordings.
 func TestOneHostSharesClocks(t *testing.T) {
 	one, two := input(t, "one", monotonic, at(second)), input(t, "two", monotonic, at(9*second))
 	for name, plan := range map[string]*merge.Plan{
@@ -245,7 +245,7 @@ func TestHostsContradict(t *testing.T) {
 	}
 }
 
-// With many inputs that only rule R7 places, or that have no place, the time grows with the number of pairs, not faster.
+// With many inputs that only rule R7 places, or that have no place, the running time grows no faster than the number of pairs.
 func TestManyInputs(t *testing.T) {
 	const n = 3000
 	in := make([]merge.Input, n)

@@ -45,7 +45,7 @@ func (s *solver) sameSpaces() {
 }
 
 // sameInputs finds inputs that have the same events once aligned (R2): their equal pids are the same process, except for
-// processes with other events.
+// processes whose events differ.
 func (s *solver) sameInputs() {
 	s.userSame = slices.Clone(s.plan.spaces)
 	for _, p := range s.pairs {
@@ -165,7 +165,7 @@ func (o *oneProcess) join(x, y member, by Rule) {
 	o.sets.join(a, b)
 }
 
-// set returns the number of the set of equal processes that a process is in; not ok: it is in none.
+// set returns the number of the set of equal processes that a process is in. It returns false if the process is in none.
 func (o *oneProcess) set(m member) (set int, ok bool) {
 	n, ok := o.numbers[m]
 	if !ok {
@@ -197,7 +197,7 @@ func (s *solver) placeProfile(i int, p *Clues) {
 	}
 }
 
-// tie records the thread of a profile.
+// tie records the thread of a profile, and that the profile's process is the thread's process.
 func (s *solver) tie(i int, t tie) {
 	s.plan.Inputs[i].Thread = &t.thread
 	s.shareProcess(i, t.input, t.thread)
@@ -280,7 +280,7 @@ func (s *solver) shareIDs() {
 // IDSpace returns the first of the inputs that share their ids with input i.
 func (p *Plan) IDSpace(i int) int { return p.ids.find(i) }
 
-// sharedBy explains why at least two of some inputs share a process; "" if none do.
+// sharedBy explains why at least two of some inputs share a process; it returns "" if none do.
 func (s *solver) sharedBy(inputs []int, id timeline.ProcessKey) string {
 	spaces, members, sets := map[int]bool{}, map[member]bool{}, map[int]bool{}
 	by := ""

@@ -44,7 +44,7 @@ type Relation struct {
 	dispute *dispute // set if causal bounds contradict each other; Low and High then cover all of them
 }
 
-// maxNanos is the longest time: 292 years.
+// maxNanos is the longest duration: 292 years.
 const maxNanos = Nanos(math.MaxInt64)
 
 // unbounded is the end of an interval that is unbounded on that side.
@@ -115,7 +115,7 @@ func (s *solver) given() {
 	}
 }
 
-// events applies rule R2: two recorders saw the same events.
+// events applies rule R2: two recorders recorded the same events.
 func (s *solver) events(a, b int) {
 	x, y := s.in[a].Clues, s.in[b].Clues
 	if s.apart(a, b) || !s.spend(len(x.events.list)+len(y.events.list)) {
@@ -170,7 +170,7 @@ func (s *solver) boot(a, b int) {
 }
 
 // shared applies rule R3 to inputs that the user puts on one host: they share its clocks, unless it was rebooted or its clock
-// set in between.
+// was set between the recordings.
 func (s *solver) shared(a, b int) {
 	x, y := s.in[a].Clues, s.in[b].Clues
 	given := s.in[a].Host != "" || s.in[b].Host != ""
@@ -251,7 +251,7 @@ type scriptsIn struct {
 	in, of int
 }
 
-// share returns the percentage.
+// share returns the percentage of the samples that lie in the invocations.
 func (s scriptsIn) share() int {
 	if s.of == 0 {
 		return 0
@@ -275,7 +275,7 @@ func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of in
 	return best, next, len(script)
 }
 
-// scriptOf returns the JavaScript samples that, moved by an offset, lie within the time of the trace.
+// scriptOf returns the JavaScript samples that, moved by an offset, lie within the time span of the trace.
 func (c *Clues) scriptOf(script []Nanos, offset Nanos) []Nanos {
 	return within(script, Range{minus(c.Start, offset), minus(c.End, offset)})
 }
@@ -414,7 +414,7 @@ func (s *solver) boundBy(of func(a, b int) *bounds, x, y linked) {
 	}
 }
 
-// unrepeated omits events whose role occurs several times in an input, because it cannot know which one is meant.
+// unrepeated omits events whose role occurs several times in an input, because which of them is meant is unknown.
 func unrepeated(members []linked) (kept []linked) {
 	count := map[[2]int]int{}
 	for _, m := range members {
@@ -487,9 +487,9 @@ func (b *bounds) narrow(by interval, half int) {
 	}
 }
 
-// before reports whether an event is known to precede another with its key: a request precedes its receivers, the start of a
-// server's span precedes the answer. The end of the span proves nothing: a client has the head of the answer while the server
-// still writes it.
+// before reports whether an event is known to precede another with its key: a request precedes its receivers, and the start of
+// a server's span precedes the receipt of the response. The end of the span proves nothing: a client can receive the head of
+// the response while the server is still writing it.
 func (l *linkClue) before(m *linkClue) bool {
 	switch l.role {
 	case timeline.LinkSend:
@@ -514,7 +514,7 @@ func (b *bounds) relate(s *solver, p pair) {
 	if evidence == "" {
 		return
 	}
-	if len(s.in) > manyInputs { // a wall clock can close what an arrow leaves open
+	if len(s.in) > manyInputs { // a wall clock can give the bound that an arrow does not
 		s.wallOfLinked(p)
 	}
 	r := Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: evidence}

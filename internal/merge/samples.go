@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// tie ties a profile to a thread of another input.
+// tie is the thread in another input that a profile belongs to.
 type tie struct {
 	input  int
 	thread Thread

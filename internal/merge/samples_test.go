@@ -24,8 +24,8 @@ func tracedInput(t *testing.T, name string, events ...string) Input {
 	return Input{Name: name, Clues: c.WithProcesses()}
 }
 
-// pageProfiles returns an input with the profiles of two pages: from 100 ms to 120 ms on the first one's clock, and at 20 ms
-// on the second one's.
+// pageProfiles returns an input with the profiles of two pages, with samples at 100 ms and 120 ms on the first page's clock and
+// at 20 ms on the second page's clock.
 func pageProfiles(first, second string) Input {
 	return Input{Name: "profiles", Clues: WithPages([]jsprofile.Times{
 		{Times: []timeline.Nanos{100_000_000, 120_000_000}, Resources: []string{first}},
@@ -169,7 +169,8 @@ func TestPagesOfSeveralTraces(t *testing.T) {
 	}
 }
 
-// The clocks of traces that share a page are related to within the uncertainties of all pages on the path.
+// If two traces are related through a shared page, the uncertainty of the relation includes the uncertainties of all pages on
+// the path.
 func TestPagesOnTheWay(t *testing.T) {
 	plan, err := Solve([]Input{
 		tracedInput(t, "a", navigationP, navigationQ), tracedInput(t, "b", navigationQ), pageProfiles("p", "q"),
@@ -219,9 +220,9 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// Finding the document of a self-profile: among several navigations that may be to its page, the wall clock at the time
-// origin, the times when scripts ran, and the page with scripts of the profile decide. If nothing decides, the error names
-// all of them; a navigation that contradicts the samples is rejected.
+// Finds the document of a self-profile. Among several navigations that may be to its page, the wall clock at the time origin,
+// the times when scripts ran, and the page with scripts of the profile decide. If nothing decides, the error names all of the
+// navigations; a navigation that contradicts the samples is rejected.
 func TestNavigations(t *testing.T) {
 	const (
 		tab   = `{"name":"navigationStart","ph":"P","pid":5,"tid":6,"ts":2000000,"args":{"data":{"documentLoaderURL":"http://a/tab","isOutermostMainFrame":true}}}`

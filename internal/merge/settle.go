@@ -67,7 +67,7 @@ func (s *solver) bounds() (list []Relation) {
 	return list
 }
 
-// hand applies bounds until no input moves; not ok: they still move after maxSettling rounds.
+// hand applies bounds until no input moves. It returns false if inputs still move after maxSettling rounds.
 func (s *solver) hand(bounds []Relation, move func(r *Relation) bool) (ok bool) {
 	for range maxSettling {
 		moved := false

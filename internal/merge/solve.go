@@ -103,11 +103,11 @@ type solver struct {
 	userSame groups              // inputs whose equal pids are one process, as the user states
 	namedBy  []int               // by the first input from a host: the input that names it; -1: none does
 	same     map[pair]bool       // rule R2 holds
-	common   map[pair]sameEvents // the common events by which it does
+	common   map[pair]sameEvents // the common events, also of pairs that match only when shifted
 	booted   map[pair]bool       // rule R3 holds
 	pairs    []pair              // inputs that are compared, see compareLater
 	boots    []boot
-	bootOf   []int // by input: of boots; -1: not known
+	bootOf   []int // by input: the index of its boot; -1: unknown
 	ties     map[int][]tie
 	files    map[int]*profileFile // inputs of self-profiles, some of which were found in traces
 	why      map[int]error        // why there is no better relation
@@ -123,7 +123,7 @@ type solver struct {
 	overruled map[int]Relation
 }
 
-// Solve places every input. Without KeepGoing the error names an input without a place and the reason: an *UnplacedError, a
+// Solve places every input. Without KeepGoing, the error names an input without a place and the reason: an *UnplacedError, a
 // *ContradictionError, a *HostsError, an *UncertainError, a *RangeError or a *BeforeZeroError.
 func Solve(in []Input, opts Options) (*Plan, error) {
 	in = slices.Clone(in)
@@ -197,7 +197,8 @@ func (s *solver) followsBad(i int) bool {
 	return false
 }
 
-// reference returns the input whose clock the output uses.
+// reference returns the input whose clock the output uses: the given one; otherwise the first with a monotonic clock and a known
+// wall clock or clock domain; otherwise the first input. It returns -1 if no input is left.
 func (s *solver) reference() int {
 	if s.opts.Reference >= 0 {
 		return s.opts.Reference
@@ -216,7 +217,8 @@ func (s *solver) reference() int {
 	return first
 }
 
-// fill writes the places of all inputs into the plan.
+// fill writes the places of all inputs into the plan. It fails inputs without a place, and inputs whose place is too uncertain
+// or out of range.
 func (s *solver) fill() {
 	for i := range s.in {
 		c, n, p := s.in[i].Clues, &s.nodes[i], &s.plan.Inputs[i]
@@ -326,8 +328,8 @@ func (r *Relation) around() string {
 	return fmt.Sprintf("%s ± %s", span(middle(r.Low, r.High)), span(width/2+width%2))
 }
 
-// wrongClock finds the input whose wall clock contradicts its place: one of the two, or one on their paths, that was not
-// placed by its wall clock.
+// wrongClock finds the input whose wall clock contradicts its place, and adds a note about it. It is one of the two, or an
+// input on their paths, that was not placed by its wall clock.
 func (s *solver) wrongClock(r *Relation, off Nanos) {
 	for _, i := range [...]int{r.B, r.A} {
 		for at := i; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
@@ -348,7 +350,7 @@ func (s *solver) noteWrong(i int, r *Relation, off Nanos) {
 	s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict %s by %s; %[3]s counts", s.in[r.A].Name, s.in[r.B].Name, r.Rule, span(off)))
 }
 
-// placedByHand returns the input whose given offset places one of the inputs of a relation; -1 if there is none.
+// placedByHand returns the input whose given offset places one of the inputs of a relation, or -1 if there is none.
 func (s *solver) placedByHand(r *Relation) int {
 	for _, i := range [...]int{r.B, r.A} {
 		for at := i; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
@@ -413,7 +415,8 @@ func (s *solver) planRanks() {
 	}
 }
 
-// clock chooses the output's clock: the reference's, or REALTIME if an input would start before 0 on the reference's.
+// clock chooses the output's clock: the reference's, or REALTIME if an input would start before 0 on the reference's. It
+// converts the places of all inputs to the output's clock.
 func (s *solver) clock() {
 	ref := s.in[s.plan.Reference].Clues
 	first, at := s.earliest()
@@ -438,7 +441,7 @@ func (s *solver) clock() {
 	s.plan.Clocks = outputClocks(ref, kind, at+shift)
 }
 
-// earliest returns the input that starts first, and its start; zeros if no input has events.
+// earliest returns the input that starts first, and its start. It returns zeros if no input has events.
 func (s *solver) earliest() (first int, at Nanos) {
 	first = -1
 	for i := range s.in {
@@ -449,7 +452,7 @@ func (s *solver) earliest() (first int, at Nanos) {
 	return max(first, 0), at
 }
 
-// outputClocks returns the clocks that the output states.
+// outputClocks returns the clocks of the output.
 func outputClocks(ref *Clues, kind ClockKind, at Nanos) timeline.Clocks {
 	names := map[ClockKind]timeline.Clock{
 		ClockMonotonic: timeline.ClockMonotonic, ClockBoottime: timeline.ClockBoottime, ClockWall: timeline.ClockRealtime,

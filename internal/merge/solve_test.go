@@ -49,7 +49,7 @@ var (
 	nothing   = timeline.Clocks{}
 )
 
-// anchored returns monotonic clocks that are slow against the wall clock.
+// anchored returns clocks in which the monotonic clock lags the wall clock by the given duration.
 func anchored(by timeline.Nanos) timeline.Clocks {
 	return timeline.Clocks{Trace: timeline.ClockMonotonic, Readings: []timeline.ClockReading{
 		{Clock: timeline.ClockMonotonic, Time: second}, {Clock: timeline.ClockRealtime, Time: second + by},
@@ -66,7 +66,7 @@ func solve(t *testing.T, opts merge.Options, in ...merge.Input) *merge.Plan {
 	return plan
 }
 
-// A request and its answer bound the offset of a server from both sides (R6).
+// A request and its response bound the offset of a server from both sides (R6).
 func TestCausality(t *testing.T) {
 	const truth = 7 * second
 	client := input(t, "client", nothing, func(b *timeline.Builder) {
@@ -76,7 +76,7 @@ func TestCausality(t *testing.T) {
 		link(b, "w3c:2", timeline.LinkReceive, 2500, 0)
 	})
 	server := input(t, "server", nothing, func(b *timeline.Builder) {
-		link(b, "w3c:1", timeline.LinkServe, 300+truth, 9000) // 200 after the request, 600 before the response, still being written then
+		link(b, "w3c:1", timeline.LinkServe, 300+truth, 9000) // 200 after the request, 600 before the response
 		link(b, "w3c:2", timeline.LinkServe, 2150+truth, 300)
 	})
 	p := solve(t, merge.Options{}, client, server).Inputs[1]
@@ -102,7 +102,7 @@ func TestCausalityOverWallClock(t *testing.T) {
 	}
 }
 
-// A wall clock narrows what causality leaves open (R5 and R6).
+// If causality bounds only one side, the wall clock gives the other bound (R5 and R6).
 func TestWallClockAndCausality(t *testing.T) {
 	client := input(t, "client", wall, func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkSend, 5000, 0) })
 	server := input(t, "server", nothing, func(b *timeline.Builder) {
@@ -137,7 +137,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Syncs make two events simultaneous, to within the step of the clocks (R4).
+// Two events of the same sync count as simultaneous, to within the step of the clocks (R4).
 func TestClockSync(t *testing.T) {
 	marks := func(times ...timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -158,7 +158,8 @@ func TestClockSync(t *testing.T) {
 	}
 }
 
-// The time when a sync was issued bounds it: a sync issued at 100 and over at 400 happened in between.
+// A sync with an issue time lies between two times: a sync that was issued at 100 and recorded at 400 happened between 100
+// and 400.
 func TestClockSyncIssued(t *testing.T) {
 	add := func(role timeline.LinkRole, ts, issued timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -175,7 +176,7 @@ func TestClockSyncIssued(t *testing.T) {
 	}
 }
 
-// Two machines are related by their wall clocks, because their monotonic clocks have nothing to do with each other.
+// Two machines are related by their wall clocks, because their monotonic clocks are unrelated.
 func TestTwoHosts(t *testing.T) {
 	work := func(b *timeline.Builder) { slice(b, 1, "work", 700*second, second) }
 	plan := solve(t, merge.Options{}, input(t, "one", anchored(1000*second), work), input(t, "two", anchored(400*second), work))
@@ -193,7 +194,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// Two recorders that saw the same events had one clock (R2); without such events equal pids mean nothing.
+// Two recorders that recorded the same events used one clock (R2); without common events, equal pids mean nothing.
 func TestSameEvents(t *testing.T) {
 	events := func(pid int64, jitter timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -231,7 +232,7 @@ func TestAssumed(t *testing.T) {
 	}
 }
 
-// If relations contradict each other, none is chosen, unless the user decides.
+// If relations contradict each other, Solve returns an error unless the user gives an offset.
 func TestContradiction(t *testing.T) {
 	sync := func(ts timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", ts, 0) }

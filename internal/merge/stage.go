@@ -125,7 +125,8 @@ func (s *Stage) InputOf(event int64) (input int, first int64) {
 // Place returns the track for the slices and instants that the current input has on a track.
 func (s *Stage) Place(track timeline.TrackID) timeline.TrackID { return s.now().place(track) }
 
-// End is called after the events of an input.
+// End completes the input of the last call of Next, after its events: it marks numbers that are already taken, labels the
+// processes, and adds the input's attributes to the trace.
 func (s *Stage) End() {
 	p := s.now()
 	p.b.RedirectThreads(p.place) // threads declared after their events
@@ -273,7 +274,7 @@ func (p *part) SampleThread(track timeline.TrackID) timeline.TrackID {
 	return id
 }
 
-// Event adds an event to the whole, with links that its reader does not know.
+// Event adds an event to the whole, and the links that its reader does not know.
 func (p *part) Event(ev *timeline.Event) error {
 	ts, ok := p.moved(ev.TS, ev.Event, ev.Offset)
 	if !ok {

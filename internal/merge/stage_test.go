@@ -15,7 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// inputs returns a job with two inputs, one and two; the second is 1 µs late. shared: equal pids are one process.
+// inputs returns a job with two inputs, one and two; the second is 1 µs late. If shared is set, equal pids are one process; if
+// flows is set, equal flow ids are one flow.
 func inputs(shared, flows bool) *Job {
 	plan := &Plan{
 		Inputs: []Placed{{}, {Offset: 1000}}, spaces: newGroups(2), ids: newGroups(2), requests: make([]map[string]string, 2), threads: make([]map[threadKey]uint64, 2),
@@ -86,7 +87,7 @@ func must(err error) {
 	}
 }
 
-// TestInputsAreApart: equal pids and equal flow ids in two inputs have nothing to do with each other.
+// TestInputsAreApart: equal pids and equal flow ids in two inputs are unrelated.
 func TestInputsAreApart(t *testing.T) {
 	tl, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		if input == 0 {
@@ -194,7 +195,7 @@ func TestInputsShareProcess(t *testing.T) {
 	}
 }
 
-// TestLinks: events with the same key in several inputs become a flow, in time order; events in a single input do not.
+// TestLinks: events with the same key in several inputs become a flow, in time order; events in only one input do not.
 func TestLinks(t *testing.T) {
 	_, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		process := b.Process(timeline.ProcessKey{Num: 7})
@@ -238,8 +239,8 @@ func TestLinkAmbiguous(t *testing.T) {
 	}
 }
 
-// TestLinksToParents: a span leads to each of its children in another input, however many there are, and an answer comes from
-// the child that serves. Links within one input are left to its reader.
+// TestLinksToParents: flows lead from a span to each of its children in another input, however many there are, and the response
+// comes from the child that serves. Links within one input are left to its reader.
 func TestLinksToParents(t *testing.T) {
 	type member struct {
 		input int
@@ -251,7 +252,7 @@ func TestLinksToParents(t *testing.T) {
 		many = append(many, member{1, timeline.Nanos(1001 + i), timeline.LinkToParent})
 	}
 	early := append(slices.Clone(many[1:]), member{0, 30_000, timeline.LinkOwn}) // the clocks differ
-	ambiguous := slices.Clone(many[1:16_321])                                    // all of them come between its 64th and 65th span
+	ambiguous := slices.Clone(many[1:16_321])                                    // all of them lie between its 64th and 65th span
 	for i := range 65 {
 		ambiguous = append(ambiguous, member{0, 900 + timeline.Nanos(i/64)*30_000, timeline.LinkOwn})
 	}

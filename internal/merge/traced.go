@@ -78,8 +78,8 @@ const maxTracedSamples = 1 << 24
 // tracedReader gathers a Traced from the events of a trace.
 //
 // In Chrome's traces the pieces of V8 profiles are instants, whose arguments may be JSON text. In traces that weft wrote, the
-// samples of a self-made profile are on the thread with its id or on the sampled thread itself. They count from the time of
-// the head or, in traces from older versions, from the startTime in it, so that all may be wrong by the difference.
+// samples of a self-made profile are on the thread with its id or on the sampled thread itself. Their times are relative to
+// the time of the head or, in traces from older versions, to the startTime in it, so all may be wrong by the difference.
 type tracedReader struct {
 	b       *timeline.Builder
 	view    *timeline.Timeline // of b
@@ -129,8 +129,8 @@ func (r *tracedReader) event(ev *timeline.Event) {
 	}
 }
 
-// room reports whether n more times may be kept, and counts them. After the first refusal it refuses all, because the times of a profile with a gap
-// would match nothing.
+// room reports whether n more times may be kept, and counts them. After the first refusal it refuses all, because the times of
+// a profile with a gap would match nothing.
 func (r *tracedReader) room(n int) bool {
 	if r.kept+n > maxTracedSamples {
 		r.kept = maxTracedSamples
@@ -200,7 +200,7 @@ func (r *tracedReader) navigationMember(n *navigation, key []byte) {
 // of the clocks stops while the system sleeps, they are farther apart.
 const sameClock = 10_000_000
 
-// piece handles the head of a profile, or a chunk of its samples.
+// piece reads the head of a profile, or a chunk of its samples.
 func (r *tracedReader) piece(ev *timeline.Event) {
 	process, thread, _ := r.b.IDs(ev.Track)
 	id := tracedID{process.Num, r.idOf(ev)}
@@ -265,7 +265,7 @@ func (r *tracedReader) decimal() Nanos {
 	return inRange(float64(n), Nanos(n))
 }
 
-// micros returns a number of microseconds as a time; 0 if it is not a number.
+// micros converts an argument from microseconds to a time. It returns 0 if the argument is not a number.
 func micros(a *timeline.Arg) Nanos {
 	switch a.Kind {
 	case timeline.ArgInt:
@@ -328,7 +328,7 @@ func (r *tracedReader) finish() *Traced {
 
 // addSampled assigns threads' samples to the self-made profiles without chunks: those on the sampled thread, and on the
 // thread with the profile's id. Samples of a thread with several profiles are added once: which profile they belong to does
-// not change where they lie, but their slack is the largest of all.
+// not change where they lie, but their slack is the largest slack of these profiles.
 func (r *tracedReader) addSampled() {
 	owners := map[tracedID][]threadKey{} // by profile id
 	for _, th := range r.b.Threads() {

@@ -240,7 +240,7 @@ func memberName(name string) (string, *failure) {
 	return clean, nil
 }
 
-// member converts a member, or hands it to an idle worker. Errors are errors of the run.
+// member decides about a member and, if necessary, converts it or hands it to an idle worker. Errors are errors of the run.
 func (a *archive) member(ctx context.Context, m *member) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -285,7 +285,7 @@ func (a *archive) member(ctx context.Context, m *member) error {
 	return a.convertMember(ctx, m, c, action)
 }
 
-// limited reads a member up to a limit.
+// limited reads a member; it returns errTooLong if the member is longer than a limit.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -306,10 +306,10 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxUnpacked bounds a member of an archive, in bytes.
+// maxUnpacked bounds the unpacked size of an archive member, in bytes.
 const maxUnpacked = 100 << 30
 
-// convertMember reads a small member into memory for any worker to convert; it converts a large one at once.
+// convertMember converts a member. It reads a small member into memory first, and hands it to another worker if one is idle.
 func (a *archive) convertMember(ctx context.Context, m *member, c *content, action string) error {
 	src, err := m.open()
 	if err != nil {
@@ -368,7 +368,7 @@ func memberFailure(err error) *failure {
 	return failf(KindUnreadable, "%s", err)
 }
 
-// shareOfMember divides a file's memory budget; a member waiting in memory may use up to one such share.
+// shareOfMember is the number of shares of a file's memory budget; a member waiting in memory may use up to one of them.
 const shareOfMember = 4
 
 // run converts the member.

@@ -16,7 +16,7 @@ import (
 // A Batch converts tasks that another program hands out, for example in a cluster worker. It makes decisions, conversions and
 // records like a run, but has no walk, queue or journal.
 //
-// It uses only the Config fields that concern single files: Out and Root (with a Scratch), Convert, Settings, Perfetto,
+// It uses only the Config fields that concern individual files: Out and Root (with a Scratch), Convert, Settings, Perfetto,
 // FileTimeout, Verify, Force, RetryFailed and Redo.
 type Batch struct {
 	run     *run
@@ -66,7 +66,7 @@ func (s mixedStorage) Open(ctx context.Context, input string) (Input, error) {
 	return s.inputs.Open(ctx, input)
 }
 
-// keep stores records.
+// keep stores a record in memory.
 func (b *Batch) keep(r *Record) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +158,7 @@ func PartName() string {
 	return fmt.Sprintf("%s%016x-%016x%s", partPrefix, time.Now().UnixNano(), rand.Uint64(), linesSuffix)
 }
 
-// PartTime returns when the name of a part was created; false if the name is not a part's.
+// PartTime returns when the name of a part was created. It returns false if the name is not a part's.
 func PartTime(name string) (at time.Time, ok bool) {
 	var ns, random uint64
 	n, _ := fmt.Sscanf(name, partPrefix+"%16x-%16x"+linesSuffix, &ns, &random)
@@ -241,7 +241,7 @@ func (c *Scratch) Close() error {
 	return err
 }
 
-// Sweep removes the temporary files that dead processes left below an output folder, and returns their number.
+// Sweep removes the temporary files that dead processes left below an output folder, and returns the number of these files.
 func Sweep(out string) (removed int, err error) {
 	s := stateOf(out)
 	locks, err := filepath.Glob(s.path(filepath.Join(tempFolder, scratchPrefix+"*.lock")))
@@ -263,7 +263,7 @@ func Sweep(out string) (removed int, err error) {
 	return removed, err
 }
 
-// Find yields the inputs of a configuration in order, as a run does, without those that the filters exclude. Found and
+// Find yields the inputs of a configuration in order, as a run does, except those that the filters exclude. Found and
 // Collision of the tasks are set. It opens no inputs.
 func Find(c Config) iter.Seq2[*Task, error] {
 	return func(yield func(*Task, error) bool) {

@@ -129,7 +129,7 @@ func TestBatchesDoWhatRunsDo(t *testing.T) {
 	}
 }
 
-// Records in parts that are not merged yet count like others.
+// Records in parts that are not merged yet are used like records in the manifest.
 func TestPartsCountBeforeTheyAreMerged(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
 	scratch, err := NewScratch(a.out)
@@ -164,7 +164,7 @@ func TestPartsCountBeforeTheyAreMerged(t *testing.T) {
 	}
 }
 
-// The temporary files of processes that live stay; the files of dead ones are removed.
+// Sweep keeps the temporary files of live processes, and removes the files of dead processes.
 func TestSweep(t *testing.T) {
 	out := t.TempDir()
 	alive, err := NewScratch(out)

@@ -59,7 +59,7 @@ type Decision struct {
 // A Shard is part number Index of Count parts of the inputs, chosen by their paths. The zero Shard is everything.
 type Shard struct{ Index, Count int }
 
-// maxShards bounds the number of shards; more would hardly be intended.
+// maxShards bounds the number of shards; a larger number is probably a mistake.
 const maxShards = 1 << 20
 
 // ParseShard parses "I/N", where I counts from 0.

@@ -49,7 +49,8 @@ func newDecider(c *Config, storage Storage) *decider {
 	return &decider{Config: c, storage: storage, optionsID: optionsID(c.Settings)}
 }
 
-// decide returns the action for an input with a size, a time and a record (nil: none), by the table in docs/batch.md.
+// decide returns the action for an input with a size, a modification time and a record (nil: none), and the reason, by the
+// table in docs/batch.md.
 func (d *decider) decide(record *Record, size, mtime int64) (action, why string) {
 	switch {
 	case record == nil:
@@ -134,7 +135,8 @@ func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why s
 	return actFail, whyFailed
 }
 
-// outputThere reports whether the output of a record exists with the recorded size. An archive has no output.
+// outputThere reports whether the output of a record exists with the recorded size. It returns true for an archive, which
+// has no output.
 func (d *decider) outputThere(record *Record) bool {
 	if record.Output == "" {
 		return true

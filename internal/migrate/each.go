@@ -53,7 +53,7 @@ func (w *Worker) convert(ctx context.Context, dst io.Writer, src io.Reader, size
 // conversion gains nothing.
 const maxWhole = 1 << 20
 
-// whole reads a short input into memory and returns a reader of that; it returns other inputs unchanged.
+// whole reads a short input into memory and returns a reader of the copy; it returns other inputs unchanged.
 func (w *Worker) whole(src io.Reader, size int64) (io.Reader, error) {
 	if size < 0 || size > maxWhole {
 		return src, nil

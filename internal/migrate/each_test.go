@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// Inputs that are converted at the same time together have all workers and all memory, but no more.
+// Inputs that are converted at the same time share all workers and all memory, and use no more.
 func TestEachSharesWorkersAndMemory(t *testing.T) {
 	const workers, memory = 8, 1 << 30
 	for _, n := range []int{1, 2, 3, 5, 8} {

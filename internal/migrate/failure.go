@@ -20,7 +20,8 @@ type failure struct {
 	lasting bool // a retry after a pause does not help
 }
 
-// readingFailure returns the failure of an input that cannot be read. A missing permission does not appear within seconds.
+// readingFailure returns the failure of an input that cannot be read. A missing permission is lasting, because it does not
+// change within seconds.
 func readingFailure(err error) *failure {
 	return &failure{kind: KindIO, reason: cause(err), lasting: errors.Is(err, fs.ErrPermission)}
 }

@@ -71,7 +71,7 @@ func (h *hashedReader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads the rest and returns the hash of everything; "" if not everything could be read.
+// finish reads the rest and returns the hash of everything. It returns "" if not everything could be read.
 func (h *hashedReader) finish(ctx context.Context) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -241,7 +241,7 @@ func (w *Worker) tryContent(ctx context.Context, c *content) (err error) {
 	return w.commit(ctx, c, out)
 }
 
-// convertTrace converts the trace that in contains.
+// convertTrace converts the trace in an input, and records its format, events and problems.
 func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashedReader, c *content) error {
 	report, err := w.convert(ctx, out.buf, in, c.size, w.Config.Convert)
 	if err != nil {
@@ -423,8 +423,8 @@ func (w *Worker) collide(c *content, other string) error {
 	return fail
 }
 
-// hashFile compares the content of a file with its record. If it is the same, the record gets the new time and nothing else
-// is to be done.
+// hashFile compares the content of a file with its record. If it is the same, the record gets the new modification time,
+// and done is true.
 func (w *Worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, err error) {
 	sum, err := hashOf(ctx, c.src, uncounted())
 	if err != nil {

@@ -31,7 +31,7 @@ func (s state) lock(shard Shard) (unlock func(), err error) {
 	}
 	host, _ := os.Hostname()
 	holder := fmt.Sprintf("process %d on %s since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
-	_ = os.WriteFile(s.path(name+".holder"), []byte(holder+"\n"), 0o666) // for people only
+	_ = os.WriteFile(s.path(name+".holder"), []byte(holder+"\n"), 0o666) // only for people to read
 	return func() {
 		os.Remove(s.path(name + ".holder"))
 		own.Close()

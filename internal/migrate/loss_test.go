@@ -183,7 +183,7 @@ func TestPanicOfAnArchive(t *testing.T) {
 	}
 }
 
-// A missing permission does not appear within seconds: the next attempt is left to the next run.
+// An input that cannot be read for lack of permission is not tried again in the same run.
 func TestNoPermissionIsNotRetried(t *testing.T) {
 	if fail := readingFailure(&os.PathError{Op: "open", Path: "x", Err: os.ErrPermission}); fail.again() || fail.kind != KindIO {
 		t.Errorf("%+v", fail)
@@ -219,8 +219,8 @@ func TestDamagedStateStops(t *testing.T) {
 	}
 }
 
-// One run over recordings in all formats, four times each, damaged ones and one on which weft panics: converted traces are
-// the same as convert's, and the others have a failure with a position or a stack.
+// Converts recordings in all formats, four times each, damaged ones and one on which weft panics, in one run. The converted
+// traces are the same as convert's, and the other inputs have a failure with a position or a stack.
 func TestAllFormatsWithFailures(t *testing.T) {
 	const recordings = "../../../shared/traces"
 	recording.NeedAll(t, "converts hundreds of files")

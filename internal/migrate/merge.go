@@ -11,8 +11,8 @@ import (
 // OptionsID returns the identifier that records use for a set of options that affect the output bytes.
 func OptionsID(settings map[string]string) string { return optionsID(settings) }
 
-// Records yields the latest record of each input in the output folder, in input order. Memory use does not grow with their
-// number. It stops at the first error.
+// Records yields the latest record of each input in the output folder, in input order. Memory use does not grow with the
+// number of records. The iteration stops at the first error.
 func Records(out string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		all, err := stateOf(out).openRecords()
@@ -61,7 +61,7 @@ func Merge(dst io.Writer, settings map[string]string, parts ...io.ReaderAt) erro
 	return all.write(dst, settings, func(*Record) {})
 }
 
-// write writes the remaining records as a manifest.
+// write writes the remaining records as a manifest, and calls fn for each of them.
 func (r *records) write(dst io.Writer, settings map[string]string, fn func(*Record)) error {
 	if settings == nil {
 		settings = map[string]string{}

@@ -21,7 +21,7 @@ type producer struct {
 	decided []Decided
 }
 
-// produce goes through all inputs.
+// produce decides about all inputs, and handles the records of missing inputs.
 func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found]) error {
 	for {
 		if ctx.Err() != nil {
@@ -50,7 +50,7 @@ func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found])
 	}
 }
 
-// record returns the next record, unless its input comes after limit; nil if there is no such record.
+// record returns the next record, or nil if its input comes after limit or there are no more records.
 func (p *producer) record(limit *string) (*Record, error) {
 	if p.ahead == nil && !p.ended {
 		record, err := p.base.read()
@@ -82,7 +82,7 @@ func (p *producer) gone(record *Record) error {
 	return p.forget(record)
 }
 
-// prior returns the record of an input, and its members' records.
+// prior returns the record of an input, and its members' records. It treats earlier records as records of missing inputs.
 func (p *producer) prior(path string) (own *Record, members map[string]*Record, err error) {
 	for {
 		record, err := p.record(&path)
@@ -105,7 +105,7 @@ func (p *producer) prior(path string) (own *Record, members map[string]*Record, 
 	}
 }
 
-// input decides what to do with an input.
+// input decides what to do with an input, and queues its task or records its outcome.
 func (p *producer) input(f *Found) error {
 	if !p.filters.take(f.Path) {
 		_, _, err := p.prior(f.Path)
@@ -211,8 +211,8 @@ type Collisions struct {
 // NewCollisions returns an empty Collisions.
 func NewCollisions() *Collisions { return &Collisions{seen: map[inputKey]struct{}{}} }
 
-// With returns the earlier input with the same output, or "". It ignores case, because trees are moved to file systems that
-// ignore it.
+// With returns the earlier input with the same output, or "". It ignores case, because trees may be moved to
+// case-insensitive file systems.
 func (c *Collisions) With(input string) string {
 	folded := strings.ToLower(foldCase(outputName(input, "")))
 	k := keyOf(folded, "")
@@ -243,7 +243,7 @@ type Decided struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// decide1 counts a decision of a dry run.
+// decide1 reports a decision of a dry run to OnDecision, and counts it.
 func (p *producer) decide1(t *Task) {
 	action := t.Action
 	if t.Why == string(KindCollision) {

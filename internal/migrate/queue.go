@@ -58,7 +58,7 @@ func (q *queue) close(err error) {
 	q.change.Broadcast()
 }
 
-// next returns the next task, nil after the last one, and the number of tasks after it, -1 if more may come.
+// next returns the next task (nil after the last one) and the number of tasks after it (-1 if more may come).
 func (q *queue) next() (t *Task, left int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

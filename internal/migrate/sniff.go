@@ -73,7 +73,7 @@ func (s *sniffer) fill(f io.ReaderAt) (int, error) {
 // file, or the text of a tracer whose probe lines come later.
 func isAmbiguous(head []byte) bool { return bytes.HasPrefix(head, []byte("\n")) }
 
-// head returns the first bytes of the unpacked content; none if it cannot be unpacked.
+// head returns the first bytes of the unpacked content, or no bytes if it cannot be unpacked.
 func (s *sniffer) head(packed []byte) []byte {
 	if s.out == nil {
 		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)

@@ -228,7 +228,7 @@ func (r *records) readJournal(path, name string, from int64) error {
 	return err
 }
 
-// read returns the next record, nil after the last one.
+// read returns the next record, or nil after the last one.
 func (r *records) read() (*Record, error) {
 	for {
 		it, err := r.readItem()
@@ -247,7 +247,7 @@ func (r *records) read() (*Record, error) {
 	}
 }
 
-// readItem returns the latest item of the next input, nil after the last one.
+// readItem returns the latest item of the next input, or nil after the last one.
 func (r *records) readItem() (*item, error) {
 	var latest *item
 	for {
@@ -306,7 +306,7 @@ func (s state) writeManifest(h *header, fn func(*Record)) error {
 	return errors.Join(s.removeParts(all.ends), s.writeMerged(all.ends, all.header))
 }
 
-// removeParts removes the parts that are in the manifest, also from ends.
+// removeParts removes the parts that are in the manifest, and their entries in ends.
 func (s state) removeParts(ends map[string]int64) (err error) {
 	for name := range ends {
 		if isPart(name) {

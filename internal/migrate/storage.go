@@ -16,11 +16,11 @@ import (
 //
 // A *Stopped returned by a method ends the run; any other error is a failure of only that input or output.
 type Storage interface {
-	// Open opens an input. The error is fs.ErrNotExist if it does not exist.
+	// Open opens an input. The error is fs.ErrNotExist if the input does not exist.
 	Open(ctx context.Context, input string) (Input, error)
 	// Create creates the output of a record.
 	Create(ctx context.Context, r *Record) (Output, error)
-	// OutputSize returns the size of an output in bytes; false if it does not exist.
+	// OutputSize returns the size of an output in bytes. It returns false if the output does not exist.
 	OutputSize(ctx context.Context, name string) (int64, bool)
 	// OpenOutput opens a published output.
 	OpenOutput(ctx context.Context, name string) (io.ReadCloser, error)

@@ -30,7 +30,7 @@ type Summary struct {
 	OlderVersions int64 `json:"older_versions"` // outputs from other versions of weft
 	OtherOptions  int64 `json:"other_options"`  // outputs made with options other than the latest run's
 	Lost          int64 `json:"lost_files"`     // outputs that lack some input data
-	// LostUnusual counts those with losses that are unusual for their formats.
+	// LostUnusual counts the outputs with losses that are unusual for their formats.
 	LostUnusual int64 `json:"unusual_lost_files"`
 
 	Run *RunTotals `json:"run,omitempty"` // nil: no run

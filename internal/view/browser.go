@@ -14,12 +14,12 @@ import (
 // ErrNoBrowser is returned by OpenBrowser if no program could open the page.
 var ErrNoBrowser = errors.New("no browser could be opened")
 
-// failsWithin is how long to wait for a program that opens a page to fail. A program that is still running after this time is
-// assumed to have opened the page; it may be the browser itself.
+// failsWithin is how long OpenBrowser waits for a program to fail. A program that is still running after this time is assumed
+// to have opened the page; it may be the browser itself.
 const failsWithin = 3 * time.Second
 
-// OpenBrowser opens Address in the user's browser and returns once that has worked, which may take three seconds. Each
-// program that it tries gets its own file that leads there, because a program that fails may have used up the address. The
+// OpenBrowser opens Address in the user's browser and returns once that has succeeded, which may take three seconds. Each
+// program that it tries gets its own file that leads to Address, because a program that fails may have used up the address. The
 // browser keeps running when this program ends.
 func (s *Server) OpenBrowser() error {
 	for _, b := range browsers(runtime.GOOS, os.Getenv) {

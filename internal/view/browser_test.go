@@ -83,8 +83,8 @@ func noDisplay(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 }
 
-// The first program that does not fail has opened the page. Its command line, which other users can read, names a file that
-// they cannot read, and that is removed once it has been used.
+// OpenBrowser tries programs until one does not fail. That program's command line, which other users can read, names a file
+// that they cannot read, and that is removed once it has been used.
 func TestOpenBrowser(t *testing.T) {
 	noDisplay(t)
 	s := startServer(t, Options{})

@@ -9,7 +9,7 @@ import (
 )
 
 // A limitedListener bounds the number of connections at a time. Anyone on this machine may open connections, so a new one
-// does not wait if all are taken: the listener closes the one that has been busy with the same request, or idle, for the
+// does not wait if the limit is reached: the listener closes the one that has been busy with the same request, or idle, for the
 // longest time. It never closes a connection that has sent the secret.
 type limitedListener struct {
 	net.Listener
@@ -65,7 +65,8 @@ func (l *limitedListener) admit(c *limitedConn) bool {
 	return true
 }
 
-// victim returns the connection to close for another one, and the rest of its grace time; nil if there is none.
+// victim returns the connection to close for another one, and the rest of its grace time. It returns nil if no
+// connection may be closed.
 func (l *limitedListener) victim() (wait time.Duration, victim *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +81,7 @@ func (l *limitedListener) victim() (wait time.Duration, victim *limitedConn) {
 	return grace - time.Since(victim.since), victim
 }
 
-// waitForRoom waits until a connection is closed, or a time has passed. It returns false if the listener was closed.
+// waitForRoom waits until a connection is closed, but at most for the given duration. It returns false if the listener was closed.
 func (l *limitedListener) waitForRoom(most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -148,7 +149,7 @@ func trust(r *http.Request) {
 	}
 }
 
-// A patientWriter bounds the time to write each piece of an answer, instead of the whole answer.
+// A patientWriter bounds the time to write each piece of a response, instead of the whole response.
 type patientWriter struct {
 	http.ResponseWriter
 	patience time.Duration

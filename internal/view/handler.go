@@ -13,7 +13,7 @@ import (
 
 const (
 	oncePath   = "/go/"          // prefix of the paths from onceAddress
-	directName = "trace.pftrace" // a Direct server's trace; it reveals nothing, because the UI tells others what it fetches
+	directName = "trace.pftrace" // a Direct server's trace; the name reveals nothing, because the UI tells others what it fetches
 )
 
 // ServeHTTP implements http.Handler.
@@ -37,14 +37,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveName(patientWriter{w, userPatience}, r, name)
 }
 
-// refuse answers a request without the secret and closes the connection, so that it does not take a slot from the user (rule
-// 9).
+// refuse responds to a request without the secret, with only a status, and closes the connection, so that it does not take a
+// slot from the user (rule 9).
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)
 }
 
-// setSafeHeaders sets the headers of every answer (rule 7). Cross-Origin-Opener-Policy is not among them, because it would
+// setSafeHeaders sets the headers of every response (rule 7). Cross-Origin-Opener-Policy is not among them, because it would
 // cut the page off from the UI tab that it opens.
 func setSafeHeaders(h http.Header) {
 	h.Set("Referrer-Policy", "no-referrer")
@@ -72,8 +72,8 @@ func (s *Server) belowSecret(path string) (name string, ok bool) {
 	return name, ok && subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) == 1
 }
 
-// serveOnce answers a request to an address from onceAddress. A HEAD request does not use the address up, so it learns
-// nothing.
+// serveOnce handles a request to an address from onceAddress. A HEAD request does not use up the address, and its response
+// reveals nothing.
 func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) {
 	if r.Method != http.MethodGet || !s.useOnce(once) {
 		refuse(w, http.StatusNotFound)
@@ -88,7 +88,7 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) 
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// serveName answers requests below the secret.
+// serveName handles requests below the secret.
 func (s *Server) serveName(w http.ResponseWriter, r *http.Request, name string) {
 	var serve func(http.ResponseWriter, *http.Request)
 	methods := []string{http.MethodGet, http.MethodHead}
@@ -200,7 +200,7 @@ func (s *Server) serveDirect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A countedWriter counts the bytes of an answer that were sent.
+// A countedWriter counts the bytes of a response that were sent.
 type countedWriter struct {
 	http.ResponseWriter
 	n int64

@@ -6,7 +6,7 @@ import (
 )
 
 // A Report is a page about a trace, which the main page shows beside the timeline. Its style and script are inline, and it
-// may use only these.
+// may use no others.
 type Report struct {
 	HTML                  []byte
 	ScriptHash, StyleHash string   // in the form of a Content-Security-Policy: sha256-…

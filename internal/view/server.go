@@ -5,10 +5,10 @@
 // every port and read every command line, nor pages of other web sites, which run in the same browser. So the Server
 //
 //  1. listens on 127.0.0.1, and cannot be made to listen elsewhere;
-//  2. answers only requests whose Host is a loopback name. A web site whose name resolves to 127.0.0.1 (DNS rebinding) sends
+//  2. accepts only requests whose Host is a loopback name. A web site whose name resolves to 127.0.0.1 (DNS rebinding) sends
 //     its own name;
-//  3. serves everything below a random secret, and answers all other requests with 404 and no content. That includes POST
-//     /status, by which the Perfetto UI looks for a trace processor: if it got 200, it would go on to talk to it;
+//  3. serves everything below a random secret, and responds to all others with 404 and no content. That includes POST
+//     /status, by which the Perfetto UI looks for a trace processor: if the UI got 200, it would go on to talk to the server;
 //  4. gives programs that open browsers a file that only the user can read, because other users can read command lines. The
 //     file contains an address that works only once and only for a minute, and leads to the secret;
 //  5. accepts GET and HEAD, and one kind of POST from its own page;
@@ -17,8 +17,8 @@
 //     reports;
 //  8. serves the files of the user's own UI from a second port, and so from another origin, with a policy that keeps them
 //     from talking to anyone else;
-//  9. bounds the time to read a request and to write an answer, the number of connections and the length of headers, and
-//     never lists a folder. Clients without the secret get one answer per connection, and make room for clients with it.
+//  9. bounds the time to read a request and to write a response, the number of connections and the length of headers, and
+//     never lists a folder. Clients without the secret get one response per connection, and make room for clients with it.
 //
 // What does not live here: converting traces, and messages on the terminal (cmd/weft).
 package view
@@ -45,10 +45,10 @@ import (
 const (
 	maxConnections = 16
 	readTimeout    = 10 * time.Second // for a request with its body, and for an idle connection
-	writeTimeout   = 10 * time.Second // for an answer to a client without the secret, and for each piece of a UI from files
-	userPatience   = 5 * time.Minute  // for each piece of an answer below the secret: a browser may ask where to save a download
+	writeTimeout   = 10 * time.Second // for a response to a client without the secret, and for each piece of a UI from files
+	userPatience   = 5 * time.Minute  // for each piece of a response below the secret: a browser may ask where to save a download
 	maxHeader      = 16 << 10         // bytes
-	goodbye        = time.Second      // for pending answers when the server ends
+	goodbye        = time.Second      // for pending responses when the server ends
 )
 
 // Options configure a Server.
@@ -82,7 +82,7 @@ type Server struct {
 	end     sync.Once
 }
 
-// Listen starts to listen. Connections wait, and nothing is answered, until Serve is called.
+// Listen starts to listen. Connections wait, and get no response, until Serve is called.
 func Listen(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, secret: newSecret(), now: time.Now,
@@ -211,7 +211,7 @@ func (s *Server) enter() {
 // Entered returns a channel that is closed when the browser from OpenBrowser has connected.
 func (s *Server) Entered() <-chan struct{} { return s.entered }
 
-// Serve answers requests until ctx is done. Then it ends the event streams of open pages, and closes all connections and
+// Serve handles requests until ctx is done. Then it ends the event streams of open pages, and closes all connections and
 // files.
 func (s *Server) Serve(ctx context.Context) error {
 	servers := []*http.Server{newHTTPServer(s)}
@@ -237,7 +237,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	for _, server := range servers {
-		_ = server.Shutdown(last) // answers that take longer are cut off
+		_ = server.Shutdown(last) // responses that take longer are cut off
 		server.Close()
 	}
 	return err

@@ -73,14 +73,14 @@ func (s *testServer) oncePath(t *testing.T) string {
 	return strings.TrimPrefix(address, s.base())
 }
 
-// answer is a server's answer.
+// answer is a server's response.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// ask sends one request as it is, without anything that an HTTP client would add or forbid, and follows no redirects.
+// ask sends one request exactly as given, without anything that an HTTP client would add or forbid, and follows no redirects.
 func (s *testServer) ask(t *testing.T, method, path string, headers ...string) answer {
 	t.Helper()
 	return askAt(t, portOf(s.listener), method, path, headers...)
@@ -93,7 +93,7 @@ func askAt(t *testing.T, port int, method, path string, headers ...string) answe
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Minute)) // in case there is no answer
+	c.SetDeadline(time.Now().Add(time.Minute)) // in case there is no response
 	text := method + " " + path + " HTTP/1.1\r\nConnection: close\r\n"
 	if !strings.Contains(strings.Join(headers, "\n"), "Host:") {
 		text += fmt.Sprintf("Host: 127.0.0.1:%d\r\n", port)
@@ -124,7 +124,7 @@ func askAt(t *testing.T, port int, method, path string, headers ...string) answe
 // path returns the path of a name below the secret.
 func (s *testServer) path(name string) string { return "/" + s.secret + "/" + name }
 
-// wantRefused checks that an answer contains nothing but its status.
+// wantRefused checks that a response contains nothing but its status.
 func wantRefused(t *testing.T, what string, got answer, status int) {
 	t.Helper()
 	if got.status != status || got.body != "" {
@@ -137,7 +137,7 @@ func wantRefused(t *testing.T, what string, got answer, status int) {
 	}
 }
 
-// Rule 1: no other machine can connect, and this machine answers only on 127.0.0.1; the same holds for the port of a UI from
+// Rule 1: no other machine can connect, and the server listens only on 127.0.0.1; the same holds for the port of a UI from
 // files.
 func TestListensOnLoopbackOnly(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
@@ -163,7 +163,7 @@ func TestListensOnLoopbackOnly(t *testing.T) {
 	}
 }
 
-// Rule 2: a web site whose name was made to resolve to 127.0.0.1 is refused, even if it knew the secret.
+// Rule 2: a web site whose name resolves to 127.0.0.1 is refused, even if it knows the secret.
 func TestHost(t *testing.T) {
 	s := startServer(t, Options{})
 	s.ready()
@@ -397,7 +397,7 @@ func TestDirect(t *testing.T) {
 	<-s.trace.HandedOver()
 }
 
-// A trace that the UI has only fetched in part, or asked about, was not handed over.
+// A trace that the UI has only fetched in part, or requested with HEAD, was not handed over.
 func TestDirectInPart(t *testing.T) {
 	s := startServer(t, Options{Direct: true})
 	s.ready()
@@ -410,7 +410,7 @@ func TestDirectInPart(t *testing.T) {
 	}
 }
 
-// Rule 7: the headers of the page, and of all answers.
+// Rule 7: the headers of the page, and of all responses.
 func TestHeaders(t *testing.T) {
 	s := startServer(t, Options{})
 	s.ready()
@@ -423,7 +423,7 @@ func TestHeaders(t *testing.T) {
 				t.Errorf("%s: %s is %q", path, header, got.header.Get(header))
 			}
 		}
-		// It would cut the connection to the UI's tab.
+		// This header would cut the connection to the UI's tab.
 		if value := got.header.Get("Cross-Origin-Opener-Policy"); value != "" {
 			t.Errorf("%s: Cross-Origin-Opener-Policy %s", path, value)
 		}
@@ -581,7 +581,7 @@ func dial(t *testing.T, l net.Listener, text string) net.Conn {
 }
 
 // Rule 9: clients without the secret cannot keep out clients with it: neither by silent connections, nor by connections that
-// start a request or send many, nor by repeating all that once they are closed.
+// start a request or send many, nor by opening new ones once these are closed.
 func TestLockout(t *testing.T) {
 	for name, text := range map[string]string{
 		"silent": "", "half a request": "GET / HTTP/1.1\r\nHost: localhost\r\n", "a body that does not come": "POST /status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
@@ -651,8 +651,8 @@ func attackOnce(ctx context.Context, l net.Listener, text string, connected *ato
 	}
 }
 
-// Rule 9: a refusal is the last answer on its connection, so that a client that asks and never reads cannot fill it with
-// answers.
+// Rule 9: a refusal is the last response on its connection, so that a client that sends requests but never reads cannot fill
+// the connection with responses.
 func TestRefusalEndsConnection(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
 	for _, l := range []net.Listener{s.listener, s.ui} {
@@ -667,7 +667,7 @@ func TestRefusalEndsConnection(t *testing.T) {
 	}
 }
 
-// Rule 9: the files of a UI are not secret, but a client that does not read its answer makes room for others.
+// Rule 9: the files of a UI are not secret, but a client that does not read its response makes room for others.
 func TestUILockout(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x", "large.js": strings.Repeat("x", 32<<20)}))})
 	for range 2 * maxConnections {

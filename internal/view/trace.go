@@ -150,7 +150,7 @@ func (s *Server) told() {
 	}
 }
 
-// trace returns the trace with a number; nil if there is none.
+// trace returns the trace with a number, or nil if there is none.
 func (s *Server) trace(number string) *Trace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +268,7 @@ func (v FirstView) arguments() string {
 	return strings.Join(args, "&")
 }
 
-// scroll returns the part of the timeline that the view shows; nil if it shows the whole timeline.
+// scroll returns the part of the timeline that the view shows, or nil for the whole timeline.
 func (v FirstView) scroll() *scroll {
 	start, end := int64(0), int64(0)
 	switch {

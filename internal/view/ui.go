@@ -40,8 +40,8 @@ func OpenUI(where string) (*UI, error) {
 	return &UI{files: files}, nil
 }
 
-// IsRelease reports whether a UI is built from Perfetto's source: from ui.perfetto.dev in any version, or in files. It is
-// known what such UIs may fetch.
+// IsRelease reports whether a UI is built from Perfetto's source: from ui.perfetto.dev in any version, or in files. What
+// such UIs may fetch is known.
 func (u *UI) IsRelease() bool { return u.files != nil || u.origin == DefaultUI }
 
 // uiHost matches hosts that are valid in a Content-Security-Policy.
@@ -96,7 +96,7 @@ const (
 	maxIndex  = 4 << 20 // bytes
 )
 
-// openUIFiles opens an archive or a folder.
+// openUIFiles opens an archive or a folder with a UI, and determines its policy.
 func openUIFiles(where string) (*uiFiles, error) {
 	info, err := os.Stat(where)
 	if err != nil {

@@ -279,7 +279,7 @@ func (e *scannedEvent) scan(s *jsonscan.Scanner) {
 	e.tts, e.tdur = e.time(memberTts), e.time(memberTdur)
 }
 
-// time returns a member, converted from microseconds to nanoseconds; 0 if it is missing.
+// time returns a member, converted from microseconds to nanoseconds, or 0 if it is missing.
 func (e *scannedEvent) time(n uint32) int64 {
 	if e.Seen>>n&1 == 0 {
 		return 0

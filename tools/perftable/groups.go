@@ -295,7 +295,7 @@ func benchMetrics(out string) map[string][]float64 {
 	return metrics
 }
 
-// startRuns multiplies the number of runs of a measurement that takes only milliseconds.
+// startRuns is the factor by which the number of runs is increased for measureStart, which takes only milliseconds per run.
 const startRuns = 5
 
 func (b *bench) measureStart() ([]row, error) {

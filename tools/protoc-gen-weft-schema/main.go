@@ -206,7 +206,7 @@ func (g *generator) field(f protoreflect.FieldDescriptor) string {
 	return fmt.Sprintf("{%d, %s, %t, %d}, ", f.Number(), wireType(f), f.IsList(), g.index(f.Message()))
 }
 
-// index returns the index of a message in the table; 0 for nil and for messages from other packages.
+// index returns the index of a message in the table. It returns 0 for nil and for messages from other packages.
 func (g *generator) index(d protoreflect.MessageDescriptor) int {
 	if d == nil {
 		return 0

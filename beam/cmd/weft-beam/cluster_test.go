@@ -90,7 +90,7 @@ func (c *cluster) args(t *testing.T, in, out string) []string {
 		"--worker_binary", worker, "--shared-fs", "--in", in, "--out", out}
 }
 
-// B10: three processes write the same tree as one.
+// B10: three processes write the same tree as one process.
 func TestCluster(t *testing.T) {
 	c := startCluster(t)
 	in := makeTraces(t, 100, 100)
@@ -149,7 +149,7 @@ func TestClusterInterrupted(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 	t.Logf("it took %v", time.Since(began))
-	// The worker may finish its bundle, but no other one starts.
+	// The worker may finish its bundle, but no other bundle starts.
 	connection, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

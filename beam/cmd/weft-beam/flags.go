@@ -28,7 +28,7 @@ type options struct {
 	patterns          []string
 	sharedFS, quiet   bool
 	verbose           bool
-	strict, strictAll bool // fail if unusual data was lost; if any data was
+	strict, strictAll bool // fail if unusual data was lost, or if any data was lost
 	json              bool
 	status            bool
 

@@ -69,7 +69,7 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 		return exitStopped, err
 	}
 	defer remove()
-	ctx, cancel := context.WithCancel(context.Background()) // no deadline, because the embedded Prism panics at it
+	ctx, cancel := context.WithCancel(context.Background()) // without a deadline, because the embedded Prism would panic
 	defer cancel()
 	if code, err := o.prepare(ctx, stderr); err != nil {
 		return code, err
@@ -80,7 +80,7 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 	stopProgress()
 	process.End() // conversions can outlive the job
 	if !isRemote(o.Out) {
-		_, _ = weftio.Sweep(o.Out) // local workers do not clean up when they end; files of live ones are kept
+		_, _ = weftio.Sweep(o.Out) // local workers do not clean up when they end; files of live workers are kept
 	}
 	if interrupted() {
 		return exitInterrupted, errors.New("interrupted; the same command goes on")
@@ -139,7 +139,7 @@ func (o *options) handleSignals(ctx context.Context, cancel func(), stderr io.Wr
 	}
 }
 
-// prepare checks inputs and outputs before the job is created.
+// prepare checks the inputs and the output folder before the job is created, and removes temporary files of dead jobs.
 func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err error) {
 	if o.again, err = weftio.HasRecords(ctx, o.Out); err != nil {
 		return exitStopped, err

@@ -66,7 +66,7 @@ func TestRecordings(t *testing.T) {
 	t.Logf("%d recordings, %d rows", files, rows)
 }
 
-// Contexts, small groups and filters also work.
+// Arrow also reads exports with contexts, small row groups or filters, and agrees with JSON lines.
 func TestOptions(t *testing.T) {
 	weft := buildWeft(t)
 	path := filepath.Join("..", "..", "..", "testdata", "traces", "chrome", "chrome-devtools-tiny.json.gz")

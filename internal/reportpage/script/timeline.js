@@ -279,7 +279,7 @@ function timeline(c) {
   return {show, rows};
 }
 
-// drag calls begin when the pointer goes down, the function returned by begin when it moves, and click if it did not move.
+// drag calls its first argument when the pointer goes down, the function that it returns when it moves, and click if it did not move.
 function drag(e, begin, click) {
   e.onpointerdown = down => {
     if (down.button) return;

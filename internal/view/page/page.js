@@ -1,11 +1,11 @@
 "use strict";
 
-// The page shows the report of a trace, which needs no network. In a second tab it frames the Perfetto UI and hands it the trace from its own
-// origin. The UI answers PING with PONG once it listens; messages posted before are lost. It may answer several PINGs that are under way, so only the
-// first PONG counts.
+// The page shows the report of a trace, which needs no network. In a second tab, it frames the Perfetto UI, to which it hands the trace from its
+// own origin. The UI answers PING with PONG once it listens; messages posted before are lost. The UI may answer several pending PINGs, so only the first
+// PONG counts.
 {
   const pingInterval = 100; // ms
-  const patience = 2000; // ms without PONG until the page explains
+  const patience = 2000; // ms without a PONG until the page reports it
   const tabPatience = 8000; // in a tab, where the UI may ask something first that the page cannot see
   const goneAfter = 3000; // ms without a connection until weft counts as ended
   const mostReloaded = 256 * 2 ** 20; // bytes; the UI loads a smaller trace again to show something in it
@@ -65,7 +65,7 @@
       render();
     }
 
-    // post hands the trace over once the UI listens and the trace is ready; it is called at both events.
+    // post hands the trace over once the UI listens and the trace is ready; it is called when either happens.
     async post() {
       const its = state.traces[this.number];
       if (!this.answered || this.stopped || this.fetching || its.state !== "ready") {
@@ -96,15 +96,15 @@
 
     afterPost() {}
 
-    // scrollTo shows a part of the timeline, in seconds, with some room around a moment. A UI with a trace takes no other message: none about a track
-    // or a slice.
+    // scrollTo shows a part of the timeline, in seconds, with some room around it if it is only a moment. A UI with a trace accepts no other
+    // messages, such as about a track or a slice.
     scrollTo({ start, end }) {
       const around = end > start ? 0 : 5e-4;
       this.target.postMessage({ perfetto: { timeStart: start - around, timeEnd: end + around, viewPercentage: 0.8 } }, uiOrigin());
     }
   }
 
-  // The link of a tab stays empty, because telemetry reads it there; a message says what to show first.
+  // The link of a tab stays empty, because telemetry reads it there; a message specifies the first view.
   class TabHandover extends Handover {
     afterPost(its) {
       if (its.scroll) {
@@ -123,7 +123,7 @@
 
   const uiOrigin = () => new URL(state.ui).origin;
 
-  // start shows the chosen trace in a new frame when it is ready: the UI reads what to show first from its address, once.
+  // start shows the chosen trace in a new frame when it is ready. The UI reads the first view from its address, only once.
   function start(at) {
     if (frame !== null || state === null || ended || trace().state !== "ready") {
       return;
@@ -137,8 +137,8 @@
     frame = new FrameHandover(chosen, view.contentWindow, patience);
   }
 
-  // argumentsFor returns the part of the UI's address that shows a time: the slice with exactly that time is selected, which brings its track into
-  // view, and the named track is pinned.
+  // argumentsFor returns the arguments in the UI's address that show a time range: the slice with exactly this range is selected, which brings its
+  // track into view, and the named track is pinned.
   function argumentsFor({ from, to, track }) {
     const its = trace(), args = new URLSearchParams(its.arguments);
     const room = (to - from) / 8n + 500000n, most = (a, b) => a > b ? a : b, least = (a, b) => a < b ? a : b;
@@ -181,7 +181,7 @@
     }
     report = document.createElement("iframe");
     report.title = "Report";
-    report.name = "beside-timeline"; // tells the report to send what is selected
+    report.name = "beside-timeline"; // tells the report to send the selection
     report.setAttribute("sandbox", "allow-scripts");
     report.referrerPolicy = "no-referrer";
     report.src = `report/${chosen}`;
@@ -219,8 +219,8 @@
     element(`show-${what}`).focus();
   }
 
-  // showInTimeline handles a request of the report: "START LENGTH ROW", a time of the trace, and a row of the report's timeline if it is on one.
-  // Without a UI it does nothing, because the report shows the time in its own timeline anyway.
+  // showInTimeline handles a request from the report: "START LENGTH ROW", a time range of the trace and, if known, a row of the report's timeline.
+  // Without a UI, it does nothing, because the report shows the time in its own timeline anyway.
   function showInTimeline(asked) {
     const its = trace(), found = typeof asked === "string" && /^(-?\d{1,19}) (\d{1,19})(?: (\d{1,4}))?$/.exec(asked);
     if (!found || frame === null || frame.silent || frame.failure !== "") {

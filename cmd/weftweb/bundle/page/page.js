@@ -1,14 +1,14 @@
-// The page of weft.html. It takes files, has a worker (worker.js, main.go) read them, and shows the report. A single file also gives a trace
-// for Perfetto.
+// The page of weft.html. It takes files, has a worker (worker.js, main.go) read them, and shows the report. For one file, it also offers a
+// trace for Perfetto.
 "use strict";
 
 const perfettoUI = "https://ui.perfetto.dev";
-const mostBytes = 2e9; // of an input; a module holds no more on any machine
-const manyBytes = 500e6; // above this it takes long and much memory
+const mostBytes = 2e9; // of an input; no module can hold more
+const manyBytes = 500e6; // larger files take long and need much memory
 const muchMemory = 300e6; // of the module, which files of manyBytes need
 const mostHandedOver = 2040 * 2 ** 20; // of a trace; a page can post no more to another
 const resend = 100; // ms between PINGs
-const patience = 8000; // ms without an answer until the page explains
+const patience = 8000; // ms without an answer until the page reports it
 
 const $ = (id) => document.getElementById(id);
 const show = (id, on) => { $(id).hidden = !on; };
@@ -71,7 +71,7 @@ function startWorker() {
 	});
 }
 
-let rounds = 4; // of practice, until a further one brings little
+let rounds = 4; // of practice; more would help little
 
 // practise lets the worker read an example while it is idle.
 function practise() {
@@ -83,7 +83,7 @@ function example(button = document.querySelector("#examples button")) {
 	return new File([Uint8Array.from(atob($(button.dataset.file).textContent.trim()), (c) => c.charCodeAt(0))], button.dataset.file);
 }
 
-// endedText says why the module ended: out of memory, or a bug.
+// endedText explains why the module ended: out of memory, or a bug.
 function endedText(reason) {
 	return /^(fatal error|runtime|RangeError): .*memory/.test(reason) ? tooLarge :
 		`weft has failed, please report it: ${reason || "it ended without a reason"}. The command weft convert may do it.`;
@@ -98,11 +98,11 @@ function dropWorker(why) {
 	if (failed) failed.reject(new Error(why));
 }
 
-// answer handles a message of the worker about its task.
+// answer handles a message from the worker about its task.
 function answer(data) {
 	if ("progress" in data) {
 		progressOf(data.progress);
-		if (data.memory > muchMemory) show("large", true); // a packed file shows its size late
+		if (data.memory > muchMemory) show("large", true); // the size of a packed file becomes known late
 	} else if ("report" in data) {
 		task.report(data.report);
 	} else if ("unreported" in data) {
@@ -135,7 +135,7 @@ function progressOf(bytes) {
 	$("status").textContent = bytes < all ? `reading ${Math.floor(100 * bytes / all)} %` + (ms > 200 ? ` · ${(bytes / ms / 1000).toFixed(0)} MB/s` : "") : "making the report";
 }
 
-// take reads files and shows the report on one, the comparison of two (the older one is the base), or the sum of many.
+// take reads files and shows the report on one, the comparison of two (the older one is the base), or the summary of more.
 async function take(list, withReport = true) {
 	if (task) dropWorker("stopped");
 	const files = [...list].sort((a, b) => a.lastModified - b.lastModified);
@@ -266,7 +266,7 @@ function hinter() {
 const traceName = () => input[0].name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(json|cpuprofile|pftrace|perfetto-trace|txt|log)$/i, "") + ".pftrace";
 
 // openPerfetto opens the UI in a tab and hands the trace over when it listens. Messages sent before are lost silently, so it sends PINGs until
-// the UI answers; several answers may be under way.
+// the UI answers; several answers may be pending.
 function openPerfetto() {
 	const trace = output, called = printable(input[0].name), name = traceName(), hint = hinter();
 	const tab = window.open(`${perfettoUI}/`);
@@ -319,8 +319,8 @@ for (const button of document.querySelectorAll("#examples button")) {
 	button.addEventListener("click", () => take([example(button)]));
 }
 
-// Files may be dropped anywhere on the page; otherwise the browser would leave it and open the file. The frame of a report would take them, so it is
-// covered while another window, from which they come, has the focus.
+// Files may be dropped anywhere on the page; otherwise the browser would leave it and open the file. The frame of a report would receive them, so the
+// frame is covered while another window, from which files can come, has the focus.
 addEventListener("blur", () => { show("over", !document.hasFocus()); });
 addEventListener("focus", () => show("over", false));
 $("over").addEventListener("pointermove", () => show("over", false));

@@ -1,4 +1,4 @@
-// The worker of weft.html. It follows wasm_exec.js in one text, and talks with page.js:
+// The worker of weft.html. It is appended to wasm_exec.js, and exchanges messages with page.js:
 //
 //	in   {module}                                   once: the module, compiled
 //	in   {what: "open" | "compare" | "sum", files, options, practice}
@@ -6,7 +6,7 @@
 //
 // Practice posts nothing but {practised}. Browsers compile a function when it is first called, and optimise it after it has run for some time, so a
 // file that comes after practice is read faster.
-// progress comes with the memory in use. A module that runs out of memory, or has a bug, ends and loses what it held: {ended}, with Go's message.
+// progress includes the memory in use. A module that runs out of memory, or has a bug, ends and loses its data: {ended}, with Go's message.
 "use strict";
 
 // Go writes the reason to standard error, in pieces.
