@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
-// tracerAdvice returns advice about a failed tracer, based on its messages and on the current user; "" if it has none.
+// tracerAdvice returns advice about a failed tracer, based on its messages and on the current user; "" if no advice applies.
 func tracerAdvice(tracer tracer.Tracer, messages []string) string {
 	text := strings.Join(messages, "\n")
 	for _, a := range tracerMessages {

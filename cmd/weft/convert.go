@@ -588,7 +588,7 @@ func (r *inputReport) sizeIn() string {
 	return fmt.Sprintf("%s (%s unpacked)", formatSize(r.BytesIn), formatSize(r.BytesUnpacked))
 }
 
-// reported returns the problems to print: without the usual ones, unless --strict=all makes these a failure.
+// reported returns the problems to print. It includes the usual ones only if --strict=all makes them a failure.
 func (r *inputReport) reported() []trace.Problem {
 	if r.strict == strictAll {
 		return r.Problems

@@ -155,8 +155,8 @@ func (j *convertJob) findInputs(c *cli.Context) error {
 	return j.chooseOutputs(files, c.String("o"), j.outDir)
 }
 
-// withoutOutputs drops files in folders that an earlier call wrote: those beside their inputs, and those in the --out-dir
-// folder.
+// withoutOutputs drops files found in folders if an earlier call wrote them: those beside their inputs, and those in the
+// --out-dir folder.
 func (j *convertJob) withoutOutputs(files []inputs.File) []inputs.File {
 	known := map[string]bool{}
 	for i := range files {

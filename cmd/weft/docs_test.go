@@ -221,7 +221,7 @@ func TestProbesPage(t *testing.T) {
 	}
 }
 
-// Rows that a blank line separates from their table's head are not a table.
+// No blank line separates the rows of a table from its head, because such rows would not be part of the table.
 func TestTablesOfPages(t *testing.T) {
 	pages(t, func(name, text string) {
 		before, inTable := "", false

@@ -368,7 +368,7 @@ func (j *exportJob) nothing(of profileexport.Basis, part bool) error {
 	return fmt.Errorf("%s: the threads of the trace have no %s", inputName(j.input), of)
 }
 
-// write writes a profile to a single file.
+// write writes a profile to one file.
 func (j *exportJob) write(ctx context.Context, p *profileexport.Profile, w io.Writer) error {
 	name := filepath.Base(inputName(j.input))
 	switch j.form.name {

@@ -117,7 +117,7 @@ type manifest struct {
 	Files    []manifestFile `json:"files"`
 }
 
-// manifestFile is one file of a manifest. Times and ids come from its events; 0 if it has none.
+// manifestFile is one file of a manifest. Times and ids come from its events, and are 0 in a file without events.
 type manifestFile struct {
 	File    string         `json:"file"` // path relative to the manifest
 	Bytes   uint64         `json:"bytes"`

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// flowPrinter looks up the data that the flows command prints; a flowForm writes them.
+// flowPrinter looks up the data that the flows command prints; a flowForm writes this data.
 type flowPrinter struct {
 	ctx    context.Context
 	trace  *timeline.Timeline
@@ -193,7 +193,7 @@ func (p *flowPrinter) flowsIn(l *flowList) (map[int]bool, error) {
 	})
 }
 
-// selectedFlows returns the flows with a selected marker, in order of their starts.
+// selectedFlows returns the flows with a selected marker, by start.
 func (p *flowPrinter) selectedFlows(l *flowList) (flows []flowindex.Flow, err error) {
 	wanted, err := p.flowsIn(l)
 	if err != nil {
@@ -218,7 +218,8 @@ func (p *flowPrinter) selectedFlows(l *flowList) (flows []flowindex.Flow, err er
 	return flows[:len(flows)-p.omitted], nil
 }
 
-// behindArrow returns the input's flows that an arrow of the output is a part of: the flows that all its markers belong to.
+// behindArrow returns the flows of the input that an arrow of the output belongs to: the flows that contain all slices with this
+// arrow.
 func (p *flowPrinter) behindArrow(id uint64) (flows []flowindex.Flow, err error) {
 	var common []int
 	first := true

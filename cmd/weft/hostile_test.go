@@ -20,9 +20,9 @@ import (
 // line ends, NUL, a C1 control, and invisible characters.
 const marks = "\u202eE\u2066\u200f\x1b[31m\x1b]0;t\x07\x1b[2J\r\n\x00\u009b31m\u2028\ufeff\u00ad"
 
-// No text from an input, including its name, reaches a terminal with characters that control the terminal or reorder its
-// text: not in tables, not in messages, not in what weft prints instead of an answer. In JSON and in exported data all texts
-// are unchanged.
+// No text from an input, including its name, reaches a terminal with characters that control the terminal or reorder its text:
+// not in tables, not in messages, not in what weft prints if it has no result. In JSON and in exported data all texts are
+// unchanged.
 func TestNothingReachesTheTerminal(t *testing.T) {
 	recording.NeedAll(t, "runs 40 commands on 8 formats")
 	t.Setenv("NO_COLOR", "1")
@@ -69,7 +69,8 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 	}
 }
 
-// mayBeWrong reports whether weft may reject arguments, because they have marks or name an argument that not every input has.
+// mayBeWrong reports whether weft may reject the given command-line arguments, because they have marks or name a trace argument
+// that not every input has.
 func mayBeWrong(args []string) bool {
 	return slices.Contains(args, "--by") || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, marks) })
 }

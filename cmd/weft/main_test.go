@@ -139,7 +139,8 @@ func scriptPack(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), buf.Bytes(), 0o666))
 }
 
-// nopWriter adapts an archive writer, whose members are written instead, to the packers of single streams.
+// nopWriter makes an archive writer an io.WriteCloser, like the packers of the other formats. Its Write does nothing, because the
+// members of the archive are written instead.
 type nopWriter struct{ io.Closer }
 
 func (nopWriter) Write(p []byte) (int, error) { return len(p), nil }

@@ -171,7 +171,7 @@ func misnames(arg string) bool {
 // nameEndings are file name endings that are dropped from the names of inputs.
 var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile", ".probelines", ".otlp"}
 
-// inputNames names unnamed inputs after their files, with as many folders as prefixes as make the name unique.
+// inputNames names unnamed inputs after their files, prefixed with as many folders as are needed to make the name unique.
 func inputNames(given, files []string) []string {
 	parts := make([][]string, len(files))
 	depth := make([]int, len(files))
@@ -431,7 +431,7 @@ func (j *mergeJob) checkOutput() error {
 	return nil
 }
 
-// run merges the inputs.
+// run merges the inputs and writes the report on the merge.
 func (j *mergeJob) run(ctx context.Context) error {
 	report, err := j.write(ctx)
 	if err != nil && !errors.Is(err, merge.ErrDryRun) {

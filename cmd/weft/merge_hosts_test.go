@@ -86,8 +86,7 @@ func machinesOf(t *testing.T, path string) (lines []string) {
 	return lines
 }
 
-// The user states the hosts of inputs, and which inputs share one: then equal pids are one process, and names contain the
-// hosts.
+// The user states the hosts of inputs, and which inputs share one: then equal pids mean one process, and names contain the hosts.
 func TestMergeHosts(t *testing.T) {
 	paths := ranks(t, 2, 300_000)
 	report, _ := merged(t, append(paths, "--host", "rank0=node", "--host", "rank1=node")...)

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A page and its server are linked: the server names the span that made an answer in the server-timing header. Each request
-// leads to the span and the span to the answer, and the offset by the wall clock is consistent with causality.
+// A page and its server are linked: the server-timing header of a response names the span that produced it. An arrow leads from
+// each request to its span and from the span to the response, and the offset from the wall clock is consistent with causality.
 func TestMergeBrowserAndServer(t *testing.T) {
 	const folder = "../../testdata/traces/otlp/"
 	report, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
@@ -25,7 +25,7 @@ func TestMergeBrowserAndServer(t *testing.T) {
 	if server.By != "wall clock" || !server.AtLeast || !strings.Contains(server.Evidence, "arrows") {
 		t.Errorf("the server is placed by %s: %q", server.By, server.Evidence)
 	}
-	// One from each request and one to each answer: for the page, its icon and three requests of its script.
+	// One from each request and one to each response: for the page, its icon and three requests of its script.
 	if report.Events.Flows != 10 {
 		t.Errorf("%d arrows, want 10", report.Events.Flows)
 	}
@@ -51,8 +51,8 @@ func TestMergeBrowserAndServer(t *testing.T) {
 	}
 }
 
-// The server's work is charged to the page's contexts, which pass along the arrows between the two. Each request names its
-// frame, except the request for the document, which has none yet; one was sent while a script ran.
+// The server's work is charged to the page's contexts, which pass along the arrows between the two. Each request names its frame,
+// except the request for the document, which has no frame yet; one of the requests was sent while a script ran.
 func TestAttributeBrowserAndServer(t *testing.T) {
 	const folder = "../../testdata/traces/otlp/"
 	_, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
@@ -79,8 +79,8 @@ func TestAttributeBrowserAndServer(t *testing.T) {
 	}
 }
 
-// An HTTP archive and a server's spans are on one clock. The request names the client's span, which is the parent of the
-// server's span, and the answer names the server's own span.
+// An HTTP archive and a server's spans are on one clock. The request names the client's span, which is the parent of the server's
+// span, and the response names the server's own span.
 func TestMergeArchiveAndSpans(t *testing.T) {
 	const trace = "5b8efff798038103d269b633813fc60c"
 	dir := t.TempDir()
@@ -114,8 +114,8 @@ func TestMergeArchiveAndSpans(t *testing.T) {
 	}
 }
 
-// The spans of one trace are in the files of three services. Every child of any kind has an arrow from its parent, and so has
-// a span that links to a span in another file. Only spans in no file are unknown.
+// The spans of one trace are in the files of three services. There is an arrow from a parent to each of its children, whatever
+// their kinds, and for a link to a span in another file. Only spans in no file are unknown.
 func TestMergeSpansOfServices(t *testing.T) {
 	const trace, children = "5b8efff798038103d269b633813fc60c", 200
 	span := func(id, parent, start, end int, more string) string {
@@ -156,8 +156,8 @@ func TestMergeSpansOfServices(t *testing.T) {
 	}
 }
 
-// The span of a document's load starts before the server's span, which is its parent: this moves no clocks, and the fetch of
-// the page decides.
+// The span of a document's load starts before the server's span, which is its parent: this does not move the clocks, and the
+// offset comes from the page's fetch.
 func TestMergeDocumentLoad(t *testing.T) {
 	const trace = "5b8efff798038103d269b633813fc60c"
 	dir := t.TempDir()

@@ -37,7 +37,7 @@ type mergedProblem struct {
 	trace.Problem
 }
 
-// problemsByInput divides problems among the inputs whose readers found them.
+// problemsByInput splits problems by the inputs whose readers found them. The rest has no input.
 func problemsByInput(j *mergeJob, all []trace.Problem) []mergedProblem {
 	list := []mergedProblem{}
 	for _, p := range all {

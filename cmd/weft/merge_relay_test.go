@@ -58,10 +58,9 @@ func textTrace(t *testing.T, name, text string) string {
 	return path
 }
 
-// The relay service of a guest reveals how its clocks compare to the host's: it asked at 6,000 s, when the host's clock was
-// at most 1,000.0001 s, and had the answer at 6,000.0003 s, when the host's clock was at least that. So the guest is ahead by
-// 4,999.9999 to 5,000.0002 s. The wall clocks contradict that, which leads to a note: wall clocks of two hosts are never
-// exact.
+// The relay service of a guest reveals how its clocks compare to the host's: it asked at 6,000 s, when the host's clock was at
+// most 1,000.0001 s, and had the response at 6,000.0003 s, when the host's clock was at least that. So the guest is ahead by
+// 4,999.9999 to 5,000.0002 s. The wall clocks contradict that, which leads to a note: wall clocks of two hosts are never exact.
 func TestMergeRelay(t *testing.T) {
 	host, guest := textTrace(t, "host.pftrace", relayHost), textTrace(t, "guest.pftrace", relayGuest)
 	for _, args := range [][]string{{host, guest}, {guest, host, "--reference", "host"}} {

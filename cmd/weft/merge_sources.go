@@ -91,8 +91,8 @@ func (j *mergeJob) spool(ctx context.Context, name string) (path string, err err
 // errChanged is the error for an input that changed between two readings.
 var errChanged = errors.New("it changed while weft was reading it; try again when it is complete")
 
-// reopener returns a function that opens an input, whose bytes are in the file path. It fails if the file has changed since
-// the first call, because offsets found for other bytes would be wrong.
+// reopener returns a function that opens an input, whose bytes are in the file named path. The function fails if the file has
+// changed since its first call, because offsets found for other bytes would be wrong.
 func reopener(ctx context.Context, env *environment, path string) func() (io.ReadCloser, error) {
 	var first os.FileInfo
 	var lock sync.Mutex // several conversions may put profiles into one trace

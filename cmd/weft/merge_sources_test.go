@@ -71,7 +71,7 @@ func TestMergeReadsOnce(t *testing.T) {
 	}
 }
 
-// A copy of standard input does not outlive a mistake in the flags, nor a job that the user ends while it waits for more.
+// The copy of standard input is removed if the flags are wrong, and if the user ends the job while it waits for more input.
 func TestMergeLeavesNoCopies(t *testing.T) {
 	browser, _ := shop(t)
 	dir := tempFolder(t)
@@ -95,7 +95,7 @@ func TestMergeLeavesNoCopies(t *testing.T) {
 	}
 }
 
-// Standard input is compared with a file as two files are.
+// Standard input that contains the same recording as a file is rejected, as a second file would be.
 func TestMergeStandardInputTwice(t *testing.T) {
 	browser, _ := shop(t)
 	c := newConsole(bytes.NewReader(recording.Read(t, browser)), false)
@@ -126,7 +126,7 @@ func TestMergeChangedInput(t *testing.T) {
 	}
 }
 
-// Arguments that are left out still connect inputs, and stay left out.
+// Arguments that --args leaves out still connect inputs, and are not in the output.
 func TestMergeWithoutArgs(t *testing.T) {
 	browser, server := shop(t)
 	all, _ := merged(t, "browser="+browser, "server="+server)
@@ -150,7 +150,7 @@ func TestMergeWithoutArgs(t *testing.T) {
 	}
 }
 
-// Flags that would have no effect are mistakes.
+// weft merge rejects flags that would have no effect.
 func TestMergeIdleFlags(t *testing.T) {
 	browser, server := shop(t)
 	for _, c := range []struct {

@@ -124,7 +124,7 @@ func sumOfEvents(all ...convert.Report) (sum convert.EventCounts) {
 	return sum
 }
 
-// A .cpuprofile and the trace of its page: the trace has the same samples, so both have one clock and one thread.
+// A .cpuprofile and the trace of its page: the trace has the same samples, so both inputs share a clock and a thread.
 func TestMergeCPUProfile(t *testing.T) {
 	report, _ := merged(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"))
 	in := report.Inputs[1]
@@ -139,7 +139,8 @@ func TestMergeCPUProfile(t *testing.T) {
 	}
 }
 
-// The same applies to the page's self-profile.
+// The page's self-profile also has samples of the trace and is placed by them. Its events are the same with and without the
+// .cpuprofile.
 func TestMergeSelfProfile(t *testing.T) {
 	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
 	report, out := merged(t, trace, recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"), profile)
@@ -187,7 +188,8 @@ func timelineOf(t *testing.T, path string) *timeline.Timeline {
 	return timeline.Of(tr)
 }
 
-// A JSON and a native trace of one run are one recording: processes are shared, and each event is there once for each trace.
+// A JSON and a native trace of one run count as one recording: they share processes, and the output contains each event once for
+// each trace.
 func TestMergeTwoRecorders(t *testing.T) {
 	paths := []string{recordingNamed(t, "chrome/chrome-paired-tiny.json"), recordingNamed(t, "perfetto/chrome-paired-tiny.pftrace")}
 	report, _ := merged(t, "json="+paths[0], "native="+paths[1])
@@ -231,7 +233,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	}
 }
 
-// Two conversions of one Firefox run, one of which has lost the monotonic clock, coincide.
+// Two conversions of one Firefox run, one of which has lost the monotonic clock, have the same times after merging.
 func TestMergeFirefoxVersions(t *testing.T) {
 	old, current := recordingNamed(t, "firefox/processed-versions/tiny-p50-g30.json"), recordingNamed(t, "firefox/processed-versions/tiny-p56-g31.json")
 	report, out := merged(t, old, current)
@@ -292,7 +294,7 @@ func TestMergeSameBoot(t *testing.T) {
 	}
 }
 
-// Without responses, only the time at which DevTools started to record is left.
+// Without responses, the offset follows only from the time at which DevTools started to record.
 func TestMergeByStartTime(t *testing.T) {
 	text := recording.Read(t, recordingNamed(t, "chrome/chrome-devtools-ui-saved-small.json"))
 	without := filepath.Join(t.TempDir(), "chrome.json")
@@ -305,7 +307,8 @@ func TestMergeByStartTime(t *testing.T) {
 	if in := report.Inputs[i]; in.By != "wall clock" || in.Low > 0 || in.High < 0 || in.High-in.Low > 51_000_000 {
 		t.Errorf("placed at %+v", in)
 	}
-	// Chrome for Android records how far its clock is from the wall clock. That counts if the start of the recording agrees.
+	// Chrome for Android records how far its clock is from the wall clock. weft uses this only if the start of the recording
+	// agrees.
 	for offset, by := range map[string]string{"1795145345146298": "same boot", "1795145345246298": "wall clock", "0": "wall clock", "x": "wall clock"} {
 		android := regexp.MustCompile(`"metadata": ?\{`).ReplaceAll(text, []byte(`"metadata":{"clock-offset-since-epoch":"`+offset+`",`))
 		if bytes.Equal(android, text) {
@@ -321,7 +324,7 @@ func TestMergeByStartTime(t *testing.T) {
 	}
 }
 
-// A profile of another run has no place, unless the user gives an offset.
+// A profile of another run cannot be placed, unless the user gives an offset.
 func TestMergeRefuses(t *testing.T) {
 	profile, trace := recordingNamed(t, "cpuprofile/cdp-page-small.cpuprofile"), recordingNamed(t, "chrome/chrome-devtools-tiny.json")
 	empty := filepath.Join(t.TempDir(), "empty.json")
@@ -401,7 +404,7 @@ func ranks(t *testing.T, n, size int) (paths []string) {
 	return paths
 }
 
-// Ranks have the same pids and the same flow ids, and nothing to do with each other.
+// Ranks have the same pids and flow ids, but no process or flow in common: all events, processes and flows stay separate.
 func TestMergeRanks(t *testing.T) {
 	size := 200_000
 	if recording.All() {
@@ -450,7 +453,7 @@ func TestMergeLabelsRanks(t *testing.T) {
 	}
 }
 
-// Equal pids in two recordings with nothing in common are two processes, unless the user states otherwise.
+// Equal pids in two recordings with nothing in common mean two processes, unless the user states otherwise.
 func TestMergeEqualPids(t *testing.T) {
 	paths := ranks(t, 2, 300_000)
 	report, out := merged(t, paths...)
@@ -464,7 +467,7 @@ func TestMergeEqualPids(t *testing.T) {
 			labels += fmt.Sprintln(tr.PID, tr.Name, tr.Labels)
 		}
 	}
-	for _, want := range []string{ // all made-up ids of rank 1 have the same ten million, ids of rank 0 none of these
+	for _, want := range []string{ // made-up ids start at 10,000,000 for rank 1 and at 20,000,000 for rank 0
 		`(?m)^10048213 .*\[CPU input rank1\]`, `(?m)^10000000 .*\[GPU 0 input rank1\]`, `(?m)^20000000 .*\[GPU 0 input rank0\]`,
 	} {
 		if !regexp.MustCompile(want).MatchString(labels) {
@@ -532,8 +535,8 @@ func TestDurationOf(t *testing.T) {
 	}
 }
 
-// A recording is cut into the browser and its pages, one of which has lost its clock: the flows between them reveal its
-// offset, because nothing is received before it was sent.
+// The test cuts a recording into the browser and the other processes, and shifts the times of the latter: the flows between the
+// two parts reveal the offset, because nothing is received before it was sent.
 func TestMergeCausality(t *testing.T) {
 	for name, width := range map[string]int64{"chrome/chrome-paired-tiny.json": 340_000, "chrome/chrome-devtools-medium.json": 50_000} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -552,8 +555,8 @@ func TestMergeCausality(t *testing.T) {
 	}
 }
 
-// cutRecording divides the events of a Chrome trace into the browser's and the other processes', which are later by a shift.
-// Neither part knows the wall clock.
+// cutRecording splits a Chrome trace into the browser's events and the events of the other processes, whose times it increases by
+// shift. Neither part knows the wall clock.
 func cutRecording(t *testing.T, path string, shift int64) (browser, pages string) {
 	t.Helper()
 	var trace struct {
@@ -614,7 +617,7 @@ func cutRecording(t *testing.T, path string, shift int64) (browser, pages string
 	return browser, pages
 }
 
-// A browser and its server are linked by the traceparent in Server-Timing: request, work and response are one chain, whatever
+// A browser and its server are linked by the traceparent in Server-Timing: request, work and response form one chain, whatever
 // the server's clock shows.
 func TestMergeServer(t *testing.T) {
 	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
@@ -654,8 +657,8 @@ func TestMergeServer(t *testing.T) {
 	}
 }
 
-// A trace without the samples of its profiles: the CPU profile recorded with it has a place only because its JavaScript
-// samples lie in script calls of one thread in the trace. Moved by a second they do not, and the profile is rejected.
+// A trace without the samples of its profiles: the CPU profile recorded with it can be placed only because its JavaScript samples
+// lie in script calls of one thread in the trace. If the samples are moved by a second, they do not, and the profile is rejected.
 func TestMergeByInvocations(t *testing.T) {
 	text := recording.Read(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"))
 	text = bytes.ReplaceAll(text, []byte(`"ProfileChunk"`), []byte(`"ProfileNothing"`))
@@ -761,8 +764,8 @@ func dumpOf(t *testing.T, path string) string {
 	return c.out.String()
 }
 
-// Any two recordings from the same boot have one clock if both contain the wall clock: the offset is 0, and the report states
-// how far apart the two are.
+// Any two recordings from the same boot share a clock if both contain the wall clock: the offset is 0, and the report states how
+// far apart the two are.
 func TestMergeAnyTwo(t *testing.T) {
 	var anchored []string
 	for _, name := range []string{
@@ -787,8 +790,8 @@ func TestMergeAnyTwo(t *testing.T) {
 	}
 }
 
-// Two Firefox profiles of one run coincide, except for the 8 ranges in which recording was paused: processed profiles have
-// none.
+// Two Firefox profiles of one run have the same times, except for the 8 ranges in which recording was paused: processed profiles
+// do not contain such ranges.
 func TestMergeFirefoxPaused(t *testing.T) {
 	old, gecko := recordingNamed(t, "firefox/processed-versions/tiny-p50-g30.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
 	report, _ := merged(t, "--dry-run", old, gecko)
@@ -819,7 +822,8 @@ func TestMergeFirefoxPaused(t *testing.T) {
 	}
 }
 
-// Calls made from the samples in a trace move with it: their ends come from slices, their starts from samples.
+// If an offset moves a trace, the calls made from its samples have the same offset, although their ends come from slices and
+// their starts from samples.
 func TestMergeMovesCalls(t *testing.T) {
 	path, out := recordingNamed(t, "chrome/chrome-paired-tiny.json"), filepath.Join(t.TempDir(), "alone.pftrace")
 	c := newConsole(strings.NewReader(""), false)

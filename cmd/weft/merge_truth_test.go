@@ -28,8 +28,8 @@ var knownClocks = []clocks{
 	{"go", "go-noprofile", 1_795_467_643_954_248_817, 1_795_470_884_245_200_000},
 }
 
-// All offsets whose true values are known are within their stated uncertainty: alone and together, on named or unnamed hosts,
-// with a server or an archive whose clock is wrong by seconds.
+// All known true offsets are within the stated uncertainty of the computed ones, whether inputs are merged alone or together, on
+// named or unnamed hosts, or with a server or an archive whose clock is wrong by seconds.
 func TestMergeTruth(t *testing.T) {
 	for _, c := range knownClocks {
 		t.Run(c.name, func(t *testing.T) { c.check(t, recording.Path(t, "clocks/"+c.name+"/trace.json")) })
@@ -91,7 +91,7 @@ func (c *clocks) check(t *testing.T, trace string) {
 	}
 }
 
-// laterSpans writes a copy of a file of spans with other times.
+// laterSpans writes a copy of a file of spans in which all times are later by the given number of nanoseconds.
 func laterSpans(t *testing.T, path string, by int64) string {
 	return rewritten(t, path, regexp.MustCompile(`imeUnixNano":"?[0-9]+`), func(found []byte) ([]byte, error) {
 		digits := bytes.LastIndexFunc(found, func(r rune) bool { return r < '0' || r > '9' }) + 1
@@ -100,7 +100,7 @@ func laterSpans(t *testing.T, path string, by int64) string {
 	})
 }
 
-// laterRequests writes a copy of an HTTP archive with other times.
+// laterRequests writes a copy of an HTTP archive in which all times are later by the given duration.
 func laterRequests(t *testing.T, path string, by time.Duration) string {
 	return rewritten(t, path, regexp.MustCompile(`[0-9-]+T[0-9:]+\.[0-9]{3}Z`), func(found []byte) ([]byte, error) {
 		at, err := time.Parse(time.RFC3339, string(found))

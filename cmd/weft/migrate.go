@@ -170,7 +170,7 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	return m.outcome(s)
 }
 
-// outcome turns a summary into the exit code.
+// outcome returns the error that the command ends with, according to a summary.
 func (m *migration) outcome(s *migrate.Summary) error {
 	switch {
 	case s.Total(migrate.Failed).Files > 0:
@@ -256,7 +256,7 @@ func (m *migration) settings() map[string]string {
 // itself.
 func defaultOf(f *cli.StringFlag) string { return strings.Trim(f.GetDefaultText(), `"`) }
 
-// takeSettings sets flags that this run does not set to their values in the latest run.
+// takeSettings gives the flags that are missing from this call their values in the latest run.
 func (m *migration) takeSettings() error {
 	_, settings, err := migrate.Settings(m.context.String("out"))
 	if err != nil {

@@ -30,8 +30,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// migrateCorpus writes n small traces into folders, some compressed, and other files. One in fifty is damaged. The times are
-// old, so that no file counts as recent.
+// migrateCorpus writes n small traces into folders, some compressed, and other files. One in fifty is damaged. The modification
+// times are old, so that no file counts as recent.
 func migrateCorpus(t *testing.T, dir string, n int) {
 	t.Helper()
 	old := time.Unix(1_700_000_000, 123_456_789)
@@ -72,7 +72,7 @@ func corpusSize() int {
 	return 150
 }
 
-// rounds returns how often a test that ends processes does so.
+// rounds returns the number of rounds in tests that kill or interrupt processes.
 func rounds() int {
 	if recording.All() {
 		return 10
@@ -109,7 +109,7 @@ func weftExits(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// tree returns the hashes of all files below a folder except the state's, and of the manifest.
+// tree returns the hashes of the manifest and of all files below a folder, except the files of the migration state.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -316,8 +316,8 @@ func TestMigrateInterrupted(t *testing.T) {
 	weftExits(t, exitFailed, "migrate", "-q", "--out", out, in)
 }
 
-// The same command does nothing the second time and says so; a new time alone converts nothing, and a changed byte converts
-// one file.
+// The same command does nothing the second time and reports that. If only the modification time of a file changes, nothing is
+// converted; if a byte changes, that file is.
 func TestMigrateAgain(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -408,7 +408,7 @@ func TestMigrateJobsAndShards(t *testing.T) {
 	shards.Wait()
 	weftExits(t, exitFailed, "migrate", "-q", "--out", out, "--finish")
 	sameTree(t, tree(t, out), want)
-	// Runs with another number of shards, or none, find everything done.
+	// Runs with a different number of shards, or without shards, find everything done.
 	for _, args := range [][]string{{"--shard", "1/3"}, nil} {
 		if text := weftExits(t, exitFailed, append([]string{"migrate", "--out", out, in}, args...)...); !strings.Contains(text, "nothing to do") {
 			t.Errorf("%q: the run says\n%s", args, text)
@@ -526,7 +526,7 @@ func TestMigrateArchives(t *testing.T) {
 	sameTree(t, tree(t, out), before)
 }
 
-// Each name in a list is processed once, and a missing one fails.
+// Each name in a list is processed once, and the name of a missing file fails.
 func TestMigrateList(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")

@@ -69,7 +69,7 @@ func limitFlag() cli.Flag {
 	return &cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all"}
 }
 
-// readLimit reads --limit. 0: no limit.
+// readLimit reads --limit; 0 means no limit.
 func readLimit(c *cli.Context) (int, error) {
 	if n := c.Int("limit"); n < 0 {
 		return 0, usagef("--limit: %d is negative", n)

@@ -14,7 +14,7 @@ const (
 	minTextWidth = 16
 )
 
-// rounded returns a duration in units, rounded to the nearest.
+// rounded returns a duration as a number of units, rounded to the nearest integer.
 func rounded(t timeline.Nanos, unit int64) int64 {
 	n := int64(t) / unit
 	if int64(t)%unit >= unit/2 {

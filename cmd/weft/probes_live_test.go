@@ -189,7 +189,7 @@ type recorded struct {
 	flags string
 }
 
-// partners replaces the suffix of a start by the suffix of its end.
+// partners replaces the suffix of a start with the suffix of its end.
 var partners = strings.NewReplacer("-start", "-end", "-entry", "-return")
 
 // recordedOf rebuilds the firings of each thread from the slices and instants in a trace: the start of each slice, its end if it
@@ -369,7 +369,7 @@ func TestLive(t *testing.T) {
 	t.Run("DryRun", func(t *testing.T) { testDryRun(t, mozsim) })
 }
 
-// The same with DTrace, if it is available.
+// Firings recorded with DTrace match those reported by the program, if DTrace is available.
 func TestLiveDTrace(t *testing.T) {
 	missing := missingForPrograms()
 	if missing == "" {
@@ -414,8 +414,8 @@ func recordedBy(script *tracer.Script, probe string) bool {
 	})
 }
 
-// A clockOffset bounds how far bpftrace's clock, which counts from the start of the machine, can be ahead of the program's clock,
-// which stops while the machine is suspended.
+// A clockOffset bounds how far bpftrace's clock, whose times are relative to the start of the machine, can be ahead of the
+// program's clock, which stops while the machine is suspended.
 type clockOffset struct{ lowest, highest int64 }
 
 // fits reports whether an event at a time on bpftrace's clock can be between two times on the program's clock, in agreement with

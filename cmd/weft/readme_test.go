@@ -136,7 +136,7 @@ func checkCommands(t *testing.T, root, page string, commands []readmeCommand) {
 	}
 }
 
-// replaceInReadme replaces the output shown by the current output of a command.
+// replaceInReadme replaces the output that a page shows for a command with the command's current output.
 func replaceInReadme(t *testing.T, path string, c readmeCommand, lines []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -124,7 +124,7 @@ with --type), and print the same tables for all of them. "-" is standard input.`
 	}
 }
 
-// findReport returns the requested report. The error is a usageError.
+// findReport returns the requested report. All errors are usageErrors.
 func findReport(c *cli.Context) (*reportKind, error) {
 	var names []string
 	for _, r := range reports() {

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// The meaning of --by in the reports that have it.
+// The help texts for --by in the reports that have this flag.
 const (
 	costByUsage   = "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category"
 	slicesByUsage = "group slices by `WHAT`: name, category, thread, process or an argument"
@@ -154,8 +154,8 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 // allTypes is the --type that requests a table for each type.
 const allTypes = "all"
 
-// mostUseful returns the type with the most useful table, and the others. That is pages if there are any, otherwise scripts,
-// then frames, then the first type.
+// mostUseful returns the type with the most useful table, and the others. The most useful type is pages if there are any,
+// otherwise scripts, then frames, then the first type.
 func mostUseful(result *costtables.Tables, types []string) (best, others []string) {
 	which := 0
 	best = []string{"Script", "Frame"}

@@ -20,7 +20,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A report on many inputs adds up the tables of the reports on each, except for the reports below.
+// A report on many inputs adds up the tables of the reports on the individual inputs. The reports below make special tables for
+// this.
 
 func manyInputs(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 	r, err := collectInputs(c, in, true)
@@ -61,7 +62,7 @@ func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err err
 			case row.Name == "":
 				row.Name = row.ID
 			case !row.HasURL && (strings.HasPrefix(row.ID, "frame/") || strings.HasPrefix(row.ID, "isolate/")):
-				row.Name += " (" + row.ID + ")" // another recording may have a different one with the same name
+				row.Name += " (" + row.ID + ")" // another recording may have a different context with the same name
 			}
 		}
 		r = report.CostReport("", tables[:1])
@@ -130,7 +131,7 @@ type manyRun struct {
 	filter *selection.Filter
 	sum    *table.Fold
 
-	without error // why the first such input lacks the selection
+	without error // why the first input without the selection lacks it
 	lacking int   // number of inputs that lack the selection
 	partial int   // number of inputs whose problems make the numbers too small
 	failed  []failedInput
@@ -217,7 +218,7 @@ func totalSize(files []string) (total int64) {
 	return total
 }
 
-// one adds one input.
+// one adds the report on one input.
 func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err error) {
 	src, err := openInput(c.Context, run.env, name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Percentiles over many recordings count all their slices together, as if they were one recording, however they are divided
-// among files, and in any memory.
+// Percentiles over many recordings count all their slices together, as if they were one recording, however they are divided among
+// files, and with any memory budget.
 func TestManyPercentiles(t *testing.T) {
 	const slices, files = 1000, 7
 	dir, whole := t.TempDir(), filepath.Join(t.TempDir(), "whole.json")

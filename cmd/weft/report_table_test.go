@@ -26,7 +26,7 @@ func TestSamplesOfTerminal(t *testing.T) {
 	}
 }
 
-// The same applies to stacks and to the list of flows.
+// On a terminal, tables of stacks and the list of flows also keep the names.
 func TestNamesOnTerminal(t *testing.T) {
 	const recording = "../../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
 	for _, test := range []struct{ command, want string }{

@@ -48,7 +48,7 @@ func strictFlag(besides string) cli.Flag {
 
 func readStrict(c *cli.Context) strictness { return *c.Generic("strict").(*strictness) }
 
-// losses counts input data that is missing from the output: in total, and without losses that are usual for the format.
+// losses counts input data that is missing from the output: in total, and excluding losses that are usual for the format.
 type losses struct{ all, unusual uint64 }
 
 func lossesOf(r *convert.Report) losses {
@@ -66,7 +66,7 @@ func (s strictness) allows(l losses) bool {
 	return s == "" || l.unusual == 0 && (s == strictUnusual || l.all == 0)
 }
 
-// judge returns errStrict if losses are a failure. It then prints where they are listed.
+// judge returns errStrict if losses are a failure. In that case, it also prints where they are listed.
 func (s strictness) judge(env *environment, l losses, where string) error {
 	if s.allows(l) {
 		return nil

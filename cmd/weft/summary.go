@@ -14,8 +14,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// callsLine counts the calls made from samples, and the sampled time that they do not cover, for comparison also by the
-// DevTools rules.
+// callsLine states the number of calls made from samples, and the share of the sampled time that they do not cover; for
+// comparison, also the share by the DevTools rules.
 func callsLine(c *convert.ThreadCalls) string {
 	line := fmt.Sprintf("%s made from %s of JavaScript; they lack ", table.Count(c.Calls, "call"), table.Count(c.Samples, "sample"))
 	if c.RefinedLost != nil {

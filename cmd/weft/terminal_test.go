@@ -108,7 +108,7 @@ func TestElideTo(t *testing.T) {
 	}
 }
 
-// A page does not show command lines either.
+// A page shows the names of processes, not their command lines.
 func TestPageNamesProcesses(t *testing.T) {
 	page := string(runWeft(t, "report", "all", "--html", "-", filepath.Join(recording.Testdata(t), "traces", "otlp", "browser.json.gz")))
 	if !strings.Contains(page, "chromium --type=renderer [pid 10699]") || strings.Contains(page, "--crashpad") {

@@ -44,7 +44,7 @@ one, and how to use a Perfetto UI that is not on the internet.`,
 	}
 }
 
-// viewFlags returns the flags of view that convert lacks, or for which it has other defaults.
+// viewFlags returns the flags of view that convert lacks, or for which convert has different defaults.
 func viewFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "no-open", Usage: "open no browser, print the address", DisableDefaultText: true},

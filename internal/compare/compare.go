@@ -231,8 +231,8 @@ type Result struct {
 	Testable bool
 	// Tested is the number of rows with a p-value.
 	Tested int
-	// Enough is the number of recordings on each side that is sufficient to detect a change in a single row. Few is set if there
-	// are fewer.
+	// Enough is the number of recordings on each side that is sufficient to detect a change in one of the rows. Few is set if
+	// there are fewer.
 	Enough int
 	Few    bool
 	Counts [Equal + 1]int // number of rows by verdict

@@ -114,8 +114,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Among many rows, one that is significant alone is undecided, because chance has the same effect. Then a limit requires that all
-// recordings of the two sides are separated. More recordings decide.
+// Among many rows, a row that is significant only by itself is undecided, because chance can have the same effect. In that case,
+// a limit requires that the values of the two sides do not overlap. With more recordings, the row is decided.
 func TestManyRows(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, test := range []struct {
@@ -177,7 +177,8 @@ func near(got *float64, want float64) bool {
 	return math.Abs(*got-want) < 1e-12
 }
 
-// With too few recordings, nothing is significant. Then a limit requires that all recordings of the two sides are separated.
+// With too few recordings, nothing is significant. In that case, a limit requires that the values of the two sides do not
+// overlap.
 func TestTooFewRecordings(t *testing.T) {
 	one := compared(map[string][]timeline.Nanos{"a": {100}, "b": {100}, "c": {100}, "d": {100}},
 		map[string][]timeline.Nanos{"a": {110}, "b": {111}, "c": {100}, "d": {90}}, Options{})
@@ -203,7 +204,7 @@ func TestTooFewRecordings(t *testing.T) {
 	}
 }
 
-// Per second, a recording of twice the length with twice the time is equal.
+// Per second, a recording that is twice as long and has twice the times has equal values.
 func TestPerSecond(t *testing.T) {
 	c := NewComparison(2)
 	c.Add(Base, "short", &Sums{Length: 2e9, Values: map[Key]Value{{Name: "a"}: {Time: 300, Count: 4, Own: 100}}})

@@ -49,7 +49,7 @@ func ParseBy(text string) (By, error) {
 	return 0, words.Unknown("way to compare", text, ByNames())
 }
 
-// SumUp sums the selected part of a nested timeline. Errors come from temporary files or ctx.
+// SumUp totals the selected part of a nested timeline by key. Errors come from temporary files or ctx.
 func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selection.Selection) (*Sums, error) {
 	span := selection.SpanOf(tl)
 	from, to := selected.Clip(span.Start, span.End)
@@ -78,7 +78,7 @@ func (s *Sums) add(k Key, v Value) {
 	s.Values[k] = sum
 }
 
-// slices sums slices, except thread states, which repeat the time of slices and samples.
+// slices totals slices by group, except thread states, which repeat the time of slices and samples.
 func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, by report.GroupSlices) error {
 	opts := report.SliceOptions{By: by}
 	if selected != nil {

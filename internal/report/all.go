@@ -177,8 +177,8 @@ type allCollector struct {
 	shows    map[timeline.TrackID]string
 }
 
-// both runs two independent functions, concurrently unless parts of the trace are selected: a selection caches its answers and
-// is not safe for concurrent use.
+// both runs two independent functions, concurrently unless parts of the trace are selected: a selection caches results and is not
+// safe for concurrent use.
 func (c *allCollector) both(ctx context.Context, first, second func(context.Context) error) error {
 	if c.selected != nil {
 		if err := first(ctx); err != nil {
@@ -282,7 +282,7 @@ func inTurn(passes []func(*timeline.Item) error) func(*timeline.Item) error {
 	}
 }
 
-// nameThreads finds the urls that threads work for.
+// nameThreads determines which url each thread shows, from the attribution.
 func (c *allCollector) nameThreads() error {
 	times, err := urlTimes(c.attributed)
 	if err != nil {
@@ -426,7 +426,7 @@ func (c *allCollector) addProbes() bool {
 	return true
 }
 
-// newTasks returns a collector of long tasks that includes those on sampled threads.
+// newTasks returns a collector of long tasks, including tasks on sampled threads.
 func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	opts := TaskOptions{Include: c.include()}
 	if c.selected != nil {
@@ -586,7 +586,7 @@ func (c *allCollector) addFlows(ctx context.Context) error {
 	return nil
 }
 
-// GCTime returns how long the garbage collector ran, and the time that this is part of: the busy time if slices record
+// GCTime returns how long the garbage collector ran, and the total that this time is part of: the busy time if slices record
 // collections, otherwise the sampled time.
 func (a *All) GCTime() (time, of timeline.Nanos, bySlices bool) {
 	if u := a.Utilisation; u != nil && u.By == KindsOfWork {

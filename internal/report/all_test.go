@@ -73,7 +73,7 @@ func TestUtilisation(t *testing.T) {
 	}
 }
 
-// With a part of the trace selected, only the times inside it count.
+// If a part of the trace is selected, only the time inside it counts.
 func TestUtilisationOfPart(t *testing.T) {
 	u := allOf(t, chromeTask, selection.Query{From: "40ms", To: "55ms"}).Utilisation
 	want := map[string]timeline.Nanos{"script": micros(10_000), "style": micros(5000)}
@@ -82,7 +82,7 @@ func TestUtilisationOfPart(t *testing.T) {
 	}
 }
 
-// If weft does not know the kinds of work, they are the categories of the input or, without categories, the names.
+// If weft does not know the kinds of work, the categories in the input are the kinds or, without categories, the slice names.
 func TestUtilisationOfOtherKinds(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"cat":"cpu_op","name":"aten::add","ts":0,"dur":50},{"ph":"X","pid":1,"tid":2,"cat":"python","name":"inner","ts":10,"dur":20},
 		{"ph":"X","pid":1,"tid":3,"cat":"cpu_op","name":"aten::mul","ts":100,"dur":40}]`
@@ -99,7 +99,7 @@ func TestUtilisationOfOtherKinds(t *testing.T) {
 	}
 }
 
-// Recursive slices are one node; small slices are left out, and deeply nested ones count in the node around them.
+// Slices directly inside a slice of the same name do not get a node of their own, and small slices are left out.
 func TestTreeOfSlices(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"name":"build","ts":0,"dur":10000},{"ph":"X","pid":1,"tid":2,"name":"compile","ts":0,"dur":4000},
 		{"ph":"X","pid":1,"tid":2,"name":"compile","ts":1000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"link","ts":5000,"dur":5000},
@@ -118,7 +118,7 @@ func TestTreeOfSlices(t *testing.T) {
 	}
 }
 
-// Steps whose names differ only in their numbers are one node.
+// Steps whose names differ only in their numbers share a node.
 func TestTreeOfSteps(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"name":"Step#1","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":100,"dur":200},
 		{"ph":"X","pid":1,"tid":2,"name":"Step#22","ts":2000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":2100,"dur":200},{"ph":"X","pid":1,"tid":2,"name":"#7","ts":4000,"dur":10}]`
@@ -131,8 +131,8 @@ func TestTreeOfSteps(t *testing.T) {
 	}
 }
 
-// A profile of two functions, one of which calls itself. Samples without a function and collector samples are left out, with
-// their times.
+// The profile has two functions, one of which calls itself. Samples without a function and collector samples are not in the tree;
+// their times are in LeftOut.
 func TestTreeOfSamples(t *testing.T) {
 	const text = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)","url":"","lineNumber":-1,"columnNumber":-1},"children":[2,5,6]},
 		{"id":2,"callFrame":{"functionName":"main","url":"http://a.example/x.js","lineNumber":0,"columnNumber":0},"children":[3]},
@@ -234,7 +234,7 @@ func TestUtilisationOfProbes(t *testing.T) {
 	}
 }
 
-// A stopped report returns the reason, whichever part of it noticed first.
+// If its context is done, CollectAll returns the context's error, whichever part notices that first.
 func TestAllStopped(t *testing.T) {
 	attributed(t, chromeTask, func(tl *timeline.Timeline, _ *attribution.Result) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -247,8 +247,8 @@ func TestAllStopped(t *testing.T) {
 }
 
 // A report of everything makes two more passes over a trace than the attribution for the cost report: one over the slices of
-// threads, and one over the work that inputs caused. Its first walk is the one that finds the last problems of a trace, and the
-// pairs of threads that flows connect are found along with the steps of the attribution.
+// threads, and one over the work that inputs caused. Its first walk also finds the last problems of a trace, so that no other
+// walk is needed for them, and the pairs of threads that flows connect are found during the attribution.
 func TestPassesOfAll(t *testing.T) {
 	trace := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "chrome", "chrome-devtools-tiny.json.gz"))
 	passes := func(use func(*timeline.Timeline) error) float64 {

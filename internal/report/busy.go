@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busyThreads determines during a walk when threads were busy: when a slice with an end was open, unless the innermost one was
-// a sleeping system call. Slices that overlap others of their thread are on lanes or, for streams, on tracks below it; time
-// during which several are open counts once. T is the type of the note kept for each open slice.
+// busyThreads determines during a walk when threads were busy: when a slice with an end was open, unless the innermost one was a
+// sleeping system call. Slices that overlap others of their thread are on lanes or, for streams, on tracks below the thread; time
+// with several open slices counts once. T is the type of the note kept for each open slice.
 type busyThreads[T any] struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
@@ -85,7 +85,7 @@ func (t *busyThread[T]) restart() {
 	t.open = collections.NewHeap(func(a, b *int) bool { return *a < *b })
 }
 
-// lane returns the index of a lane.
+// lane returns the index of a lane, which it adds if it is new.
 func (t *busyThread[T]) lane(at timeline.TrackLane) int {
 	i, ok := t.slots[at]
 	if !ok {
@@ -96,7 +96,7 @@ func (t *busyThread[T]) lane(at timeline.TrackLane) int {
 	return i
 }
 
-// innermost returns the innermost open slice of the first lane that is busy; nil if none is.
+// innermost returns the note on the innermost open slice of the first busy lane; nil if no lane is busy.
 func (t *busyThread[T]) innermost() *T {
 	for t.open.Len() > 0 {
 		lane := &t.lanes[*t.open.Top()]
@@ -109,8 +109,8 @@ func (t *busyThread[T]) innermost() *T {
 	return nil
 }
 
-// item handles an item of the walk. note returns the note for a slice that starts inside others. If the thread was busy, charge
-// receives the time since its previous event, which belongs to the innermost slice with an end.
+// item handles an item of the walk. note returns the note for a slice that starts. If the thread was busy, charge receives the
+// time since its previous event, which belongs to the innermost slice with an end.
 func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note func(*timeline.Item, *timeline.OpenSlices[busySlice[T]]) T,
 	charge func(t *busyThread[T], thread timeline.TrackID, slice *T, from, to timeline.Nanos),
 ) {
@@ -135,7 +135,7 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 		*open.Innermost() = b.begin(it, open, note(it, open))
 	} else {
 		t.end(it, thread, open.Innermost())
-		n-- // without the one that ends
+		n-- // without the slice that ends
 	}
 	for n > 0 && !open.At(n-1).timed {
 		n--
@@ -184,14 +184,14 @@ func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busyS
 	}
 }
 
-// add adds a time in which the thread was busy.
+// add adds a period in which the thread was busy.
 func (t *busyThread[T]) add(from, to timeline.Nanos) {
 	t.first, t.last = min(t.first, from), max(t.last, to)
 	sum(&t.busy, to-from)
 }
 
-// bySamples reports whether samples are the best source for when a thread was busy: they are not if it has slices and the trace
-// has event loop tasks.
+// bySamples reports whether samples are the best evidence of when a thread was busy. They are not if the thread has slices and
+// the trace has event loop tasks.
 func (b *busyThreads[T]) bySamples(t *Thread) bool {
 	return t != nil && len(t.observations) > 0 && (b.threads[t.track] == nil || !b.haveLoops())
 }

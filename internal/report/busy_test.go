@@ -26,7 +26,7 @@ func kernelsOnStreams() string {
 	return `{"traceEvents":[` + strings.Join(events, ",") + `]}`
 }
 
-// A device is equally busy in the plot, in the overview and in the device table, even where its kernels overlap.
+// The plot, the overview and the device table state the same busy time for a device, even where its kernels overlap.
 func TestDevicesAreBusyAlike(t *testing.T) {
 	for name, text := range map[string]string{
 		"pytorch-small": string(recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "pytorch", "pytorch-small.json.gz"))),
@@ -67,7 +67,7 @@ func TestDevicesAreBusyAlike(t *testing.T) {
 	}
 }
 
-// busyOfDevice returns how busy the device of a stream is, which must be its only stream.
+// busyOfDevice returns the busy time of the device of a stream, which must be the only stream of the device.
 func busyOfDevice(devices []report.Device, s *report.Stream) timeline.Nanos {
 	for i := range devices {
 		if d := &devices[i]; d.Device == s.Device && d.PID == s.PID {
@@ -86,8 +86,8 @@ func busyInOverview(o *report.Overview, s *report.Stream) timeline.Nanos {
 	return -1
 }
 
-// The plot of a thread, and the overview, divide the time in which any of its slices is open, whether they are nested or on
-// lanes.
+// In the plot and in the overview, the busy time of a thread is the time in which any of its slices is open, whether the slices
+// are nested or on lanes.
 func TestBusyIsTheUnion(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -40,8 +40,8 @@ type CallOptions struct {
 }
 
 // CountCalls counts the calls of script functions in a nested timeline: js_function-entry probes and Chrome's FunctionCall
-// events, which are calls from the browser into script, or else the calls that samples saw. It fails only if temporary files
-// cannot be used or ctx is done.
+// events, which are calls from the browser into script, or else the calls that are visible in samples. It fails only if temporary
+// files cannot be used or ctx is done.
 func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
 	events := newCallCounter()
 	samples := newReader(tl, opts.Selected)
@@ -167,8 +167,8 @@ func calledFunction(tl *timeline.Timeline, it *timeline.Item) (path, function st
 	return path, function, ok
 }
 
-// sampledCalls counts the calls that samples saw: a function was called if it is on the stack and was not in the same
-// place there in the previous sample. Garbage collections, and V8's samples of native code, say nothing about the script
+// sampledCalls counts the calls that are visible in samples: a function was called if it is on the stack and was not in the same
+// place in the previous sample's stack. Garbage collections, and V8's samples of native code, reveal nothing about the script
 // stack.
 func (p *Profiles) sampledCalls(ctx context.Context, calls *callCounter) error {
 	functions := functionStacks{table: p.stacks, depth: []int32{0}, known: map[stackID]stackID{}}
@@ -210,7 +210,7 @@ func (t *Thread) endsCalls(o *observation) bool {
 	}
 }
 
-// functionStacks reduces stacks to stacks of functions, whichever of their lines run, with at most timeline.MaxStackDepth
+// functionStacks reduces call stacks to stacks of functions, regardless of the running lines, with at most timeline.MaxStackDepth
 // frames.
 type functionStacks struct {
 	table *stackTable
@@ -218,7 +218,7 @@ type functionStacks struct {
 	depth []int32 // by stackID
 }
 
-// of returns the function stack of a stack.
+// of returns the function stack for a call stack.
 func (s *functionStacks) of(id stackID, source string) stackID {
 	var path []stackID
 	for ; id != 0; id = s.table.nodes[id].below {

@@ -46,7 +46,7 @@ func functionArgs(names, values [3]string) func(e *timeline.ArgsEncoder) {
 	}
 }
 
-// Call events count every call; samples beside them do not count.
+// If a trace has call events, the report counts these and ignores samples.
 func TestCallsOfEvents(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	for i := range timeline.Nanos(3) {
@@ -73,8 +73,8 @@ func TestCallsOfEvents(t *testing.T) {
 	}
 }
 
-// Functions that are new on the stack of a sample were called. Garbage collections and native code hide the stack; being
-// idle ends all calls.
+// A function counts as called when it is new on the stack of a sample. Garbage collections and native code do not end calls,
+// because they hide the stack; an idle sample ends all calls.
 func TestCallsOfSamples(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	tr.addSlice(0, "FunctionCall", "devtools.timeline", 0, ms, callArgs("data", "http://a/x.js", "event"))
@@ -94,7 +94,7 @@ func TestCallsOfSamples(t *testing.T) {
 	}
 }
 
-// In Firefox, a function has many lines, and stacks contain browser functions.
+// In Firefox, the frames of a function can have different lines, and stacks contain browser functions. Neither adds calls.
 func TestCallsOfSamplesOfFirefox(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: sourceFirefox, Unit: timeline.SampleUnitNanos})
 	push := func(at timeline.Nanos, frames ...timeline.Frame) {

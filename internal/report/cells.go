@@ -82,7 +82,7 @@ func spare[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T
 	return columns
 }
 
-// optionalThreads does the same, and omits the columns if no thread is known.
+// optionalThreads is like spare, and also omits the columns if no thread is known.
 func optionalThreads[T any](n uint8, columns []table.TypedColumn[T]) []table.TypedColumn[T] {
 	for i := range columns {
 		columns[i] = columns[i].DropOrder(n).IfAny()

@@ -25,7 +25,7 @@ type ChartRow struct {
 	Short  []ShortTime  // by step, then kind
 }
 
-// ChartSlice is a slice, or a call that samples saw.
+// ChartSlice is a slice, or a call that is visible in samples.
 type ChartSlice struct {
 	Start, Duration timeline.Nanos
 	Depth           int
@@ -83,7 +83,7 @@ func newChartCollector(use *useCollector, limit int) *chartCollector {
 	return c
 }
 
-// item handles the start of a slice. Threads shown by their samples have none.
+// item adds a slice to the chart when it starts. It ignores threads that are shown by their samples.
 func (c *chartCollector) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) {
 	thread := c.use.places[it.Track]
 	if thread == 0 || c.use.rows[thread] == nil || it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !c.use.selected.Item(it) {
@@ -179,8 +179,8 @@ func (c *chartCollector) addShort(row *chartRow, s *chartSlice) {
 	}
 }
 
-// addSamples adds the calls that samples of a thread saw: a function runs while consecutive samples show it in the same place
-// on the stack.
+// addSamples adds the calls that are visible in the samples of a thread: a function runs while consecutive samples show it in the
+// same place on the stack.
 func (c *chartCollector) addSamples(p *Profiles, t *Thread) {
 	row := c.rows[t.track]
 	row.lane(timeline.TrackLane{Track: t.track})

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// opened opens a trace.
+// opened reads a trace and returns its timeline.
 func opened(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), strings.NewReader(text), convert.Options{})
@@ -58,8 +58,7 @@ func (c *Chart) texts() (rows []string) {
 	return rows
 }
 
-// A chart has the slices of threads at their depths, overlapping slices below them, and the time of short outermost
-// ones.
+// A chart contains the slices of threads at their depths, overlapping slices below these, and the time of short outermost slices.
 func TestChart(t *testing.T) {
 	u, c := chartOf(t, `[
 		{"ph":"X","pid":1,"tid":1,"ts":0,"dur":80000,"tts":5000,"tdur":20000,"name":"outer"},
@@ -83,7 +82,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// However many slices there are, a chart keeps only the longest, up to its limit. All other time is in Short.
+// However many slices there are, a chart keeps only the longest, up to its limit. Short includes the time of all others.
 func TestChartAdapts(t *testing.T) {
 	var b strings.Builder
 	const n = 3000
@@ -126,8 +125,8 @@ func TestChartAdapts(t *testing.T) {
 	}
 }
 
-// Consecutive samples with a function in the same place are one call; a garbage collection is inside the call that it
-// interrupts.
+// Consecutive samples with a function in the same place on the stack appear as one call; a garbage collection is inside the call
+// that it interrupts.
 func TestChartOfSamples(t *testing.T) {
 	tl := opened(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4,5]},
 		{"id":2,"callFrame":{"functionName":"f","url":"a.js","lineNumber":1},"children":[3]},{"id":3,"callFrame":{"functionName":"g","url":"a.js","lineNumber":2}},
@@ -144,7 +143,7 @@ func TestChartOfSamples(t *testing.T) {
 	}
 }
 
-// A waterfall shows each span below its parent; if there are too many, it keeps the ones that failed and took longest.
+// A waterfall shows each span below its parent; if there are too many spans, it keeps the traces that failed or took longest.
 func TestWaterfall(t *testing.T) {
 	c := newWaterfallCollector(4)
 	add := func(trace, id, parent string, start, dur timeline.Nanos, failed bool) {
@@ -166,7 +165,7 @@ func TestWaterfall(t *testing.T) {
 	}
 }
 
-// The collector copes with spans that are each other's parents, and with a trace that is too large.
+// The collector handles a cycle of spans that are each other's parents, and limits a trace that is too large.
 func TestHostileWaterfall(t *testing.T) {
 	c := newWaterfallCollector(50)
 	for i := range 2000 {

@@ -44,8 +44,7 @@ func CostReport(heading string, tables []*costtables.Table) *table.Report {
 	return out
 }
 
-// CostTable renders a cost table. Input events are shown with their time since the start of the trace, which is how --from
-// and --to count.
+// CostTable renders a cost table. Input events are shown with their time since the start of the trace, as in --from and --to.
 func CostTable(t *costtables.Table) *table.Table {
 	title, split := t.Type, ""
 	if t.Group != costtables.GroupNone {
@@ -135,8 +134,8 @@ func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
 	}
 }
 
-// ContextName names a context where there is room. Pages and frames without a known URL are named by the start of their
-// id.
+// ContextName returns the name of a context for places with enough room. Pages and frames without a known URL are named by the
+// start of their id.
 func ContextName(t *costtables.Table, r *costtables.Row) string {
 	typ := strings.TrimSuffix(t.Type, " (derived)")
 	isID := len(r.Name) == 32 && strings.Trim(r.Name, "0123456789ABCDEF") == "" // the id of a Chrome frame

@@ -34,7 +34,7 @@ Frame by page                                                 thread    self ms 
 	}
 }
 
-// No control character in a name reaches the terminal.
+// Control characters in names are escaped in the text.
 func TestCostTextIsPrintable(t *testing.T) {
 	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{Amounts: costtables.Amounts{ID: "1", Name: "a\nb\x1b"}}}})
 	head, rest, _ := strings.Cut(text[1:], "\n")
@@ -43,7 +43,7 @@ func TestCostTextIsPrintable(t *testing.T) {
 	}
 }
 
-// Readers can tell apart contexts with the same name; a context in several rows keeps its name.
+// If contexts have the same name, their ids are appended to it; a context in several rows keeps its name.
 func TestSameNames(t *testing.T) {
 	got := costNames(&costtables.Table{Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "frame/F1", Name: "about:blank", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F2", Name: "about:blank"}},
@@ -55,7 +55,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// The text shows when each input event happened, from the start of the trace, so that readers can look at that time.
+// The text shows the time of each input event since the start of the trace, so that readers can find the event there.
 func TestInputTimes(t *testing.T) {
 	text := costText(&costtables.Table{Type: "InputEvent", Start: 1_000_000, Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "latency/1", Name: "KEY_PRESSED 1"}, Input: &costtables.InputInfo{Start: 1_000_000}},

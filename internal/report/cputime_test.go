@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/selection"
 )
 
-// The CPU time of a thread comes from its outermost slices that have it.
+// The CPU time of a thread is the sum over its outermost slices with a known CPU time.
 func TestCPUTimeOfThreads(t *testing.T) {
 	u := allOf(t, `{"traceEvents":[
 		{"ph":"X","name":"task","ts":0,"dur":100,"tts":0,"tdur":20,"pid":1,"tid":1},{"ph":"X","name":"inside","ts":10,"dur":50,"tts":1,"tdur":10,"pid":1,"tid":1},
@@ -42,7 +42,7 @@ func TestSleepingIsNotBusy(t *testing.T) {
 	}
 }
 
-// The slowest input is the same everywhere: a scroll counts, a pointer movement does not.
+// All reports name the same slowest input: scrolls count, but pointer movements do not.
 func TestSlowestInput(t *testing.T) {
 	text := `{"traceEvents":[` + timing(1, "pointermove", 100_000, 101_000, 102_000, 900_000, 0) + "," + timing(2, "wheel", 200_000, 201_000, 202_000, 500_000, 0) + "," +
 		timing(3, "click", 200_000, 201_000, 202_000, 300_000, 7) + `]}`

@@ -62,7 +62,7 @@ type Stream struct {
 	LongestIdleAt *timeline.Nanos `json:"longest_idle_ts_ns,omitempty"`
 }
 
-// Step is one iteration of training or inference, as PyTorch's profiler marks them.
+// Step is one iteration of training or inference, as marked by PyTorch's profiler.
 type Step struct {
 	Name string `json:"name"` // "ProfilerStep#4"
 	ThreadID
@@ -138,8 +138,8 @@ type streamWork struct {
 	any         bool
 }
 
-// busyTimes sums the times of a device by the set of kinds of work in progress. Work arrives in order of its start, so the only
-// state is when each kind of work ends.
+// busyTimes sums the times of a device by the set of kinds of work in progress. Work arrives sorted by start, so the only state
+// is when each kind of work ends.
 type busyTimes struct {
 	any   bool
 	now   timeline.Nanos
@@ -195,7 +195,8 @@ func newDeviceCounter(tl *timeline.Timeline) *deviceCounter {
 	}
 }
 
-// begin handles the start of a slice of a thread, and returns its table and the number of bytes that it copied.
+// begin handles the start of a slice on a thread, and returns the table that the slice belongs to and the number of bytes that it
+// copied.
 func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *openSum) (kind SliceKind, moved int64) {
 	switch string(it.Category) {
 	case producers.CPUOperator:

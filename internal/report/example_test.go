@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Where the time of a page went, according to its own profile.
+// This example prints how a page spent its time, according to its own profile.
 func Example() {
 	const profile = `{
 		"resources": ["https://example.org/app.js"],

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The reports on layout phases and on function calls reproduce DTrace scripts that came with the probes of a browser. Their
-// text is fixed to the byte; when sorted, or with chosen columns, they are tables like all others.
+// The reports on layout phases and on function calls reproduce the output of DTrace scripts that came with the probes of a
+// browser. Their text is fixed to the byte; when sorted, or with chosen columns, they are tables like all others.
 
 const noLayout = "this trace has no layout events; record the layout probes, a Chrome trace with the category devtools.timeline,\n" +
 	"or a Firefox profile, or name other slices with --phases"

@@ -21,8 +21,8 @@ type FlowPairs struct {
 	Pairs     []FlowPair `json:"pairs"` // longest total delay first
 }
 
-// FlowPair is the sum of the arrows from one thread to another. The delay of an arrow is the time between its two ends, which
-// lie inside slices.
+// FlowPair summarizes the arrows from one thread to another. The delay of an arrow is the time between its two ends, which lie
+// inside slices.
 type FlowPair struct {
 	From   ThreadID       `json:"from"`
 	To     ThreadID       `json:"to"`
@@ -34,11 +34,11 @@ type FlowPair struct {
 	MaxAt  timeline.Nanos `json:"max_ts_ns"` // when the arrow with the longest delay leaves
 }
 
-// maxFlowPairs bounds the distinguished pairs of threads.
+// maxFlowPairs bounds the number of pairs of threads.
 const maxFlowPairs = 1 << 16
 
-// CollectFlowPairs counts the flow arrows in a nested timeline for which wanted returns true; nil: all. A later attribution
-// need not walk the flows again. It fails only if temporary files cannot be used or ctx is done.
+// CollectFlowPairs counts the flow arrows that wanted accepts in a nested timeline; if wanted is nil, it counts all arrows. A
+// later attribution need not walk the flows again. It fails only if temporary files cannot be used or ctx is done.
 func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(from, to timeline.TrackID, at timeline.Nanos) bool) (*FlowPairs, error) {
 	c := flowPairs{
 		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.NewRanks(tl.Memory()/16, tl.TempDir()),
@@ -142,7 +142,7 @@ func (c *flowPairs) arrow(from, to flowMember) {
 	c.err = c.delays.Add(int64(i), int64(delay))
 }
 
-// quantiles computes the percentiles of all pairs.
+// quantiles computes the percentiles of the delays of all pairs.
 func (c *flowPairs) quantiles(ctx context.Context) error {
 	return c.delays.Each(ctx, func(pair, i, delay int64) error {
 		p, p99 := &c.out.Pairs[pair], timeline.Nanos(0)

@@ -20,7 +20,7 @@ const (
 	FromSlices Basis = "slices"
 )
 
-// ThreadForced is the style and layout that script forced on one thread.
+// ThreadForced is the style and layout work that script forced on one thread.
 type ThreadForced struct {
 	ThreadID
 	Source string `json:"source"`
@@ -88,7 +88,7 @@ func (p *Profiles) LayoutThrashing(opts Options) *LayoutThrashing {
 	return report
 }
 
-// addStacks fills the table of stacks.
+// addStacks totals the forced work of all stacks, and fills the table of stacks.
 func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) {
 	var ids []stackID
 	for id, s := range tally.stacks {
@@ -110,7 +110,7 @@ func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) 
 	}
 }
 
-// add adds a time of style or layout.
+// add adds time spent in style or layout.
 func (f *ForcedTime) add(count int64, kind stateKind, dur timeline.Nanos) {
 	f.Count += count
 	f.Total += dur
@@ -156,7 +156,7 @@ func (s *forcedStack) closeRun() {
 	s.time, s.count, s.episodes = 0, 0, 0
 }
 
-// add counts one sample or slice in the run of the given number, which is not 0.
+// add counts one sample or slice in the run with the given number, which is not 0.
 func (f *forcedTally) add(id stackID, run int, count int64, kind stateKind, dur timeline.Nanos, newEpisode bool) {
 	s := f.stacks[id]
 	if s == nil {

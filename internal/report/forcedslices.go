@@ -16,7 +16,7 @@ type forcedSlice struct {
 	left   bool // left out: it is not selected
 }
 
-// sliceKind classifies the name of a slice.
+// sliceKind is the class of a slice, determined by its name.
 type sliceKind uint8
 
 const (

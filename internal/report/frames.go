@@ -30,7 +30,7 @@ type FrameOutcome string
 const (
 	FrameDropped FrameOutcome = "dropped" // no part of it was shown
 	FramePartial FrameOutcome = "partial" // the compositor's part was shown; the main thread's was dropped or came later
-	FrameLate    FrameOutcome = "late"    // it was shown only after Tasks.Min or longer
+	FrameLate    FrameOutcome = "late"    // it was shown, but took at least Tasks.Min
 	FrameShown   FrameOutcome = "shown"   // in time, or there was nothing to show
 )
 
@@ -210,7 +210,7 @@ func (c *taskCollector) blame(f *ShownFrame) {
 	}
 }
 
-// line summarizes the frames in a line.
+// line summarizes the frames in one line.
 func (r *Frames) line(late timeline.Nanos) string {
 	more := ""
 	if r.Uncounted > 0 {

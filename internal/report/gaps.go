@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Gaps lists the times in which device streams, or threads, had nothing to do. Times are nanoseconds; points in time are on the
+// Gaps lists the periods in which device streams, or threads, had nothing to do. Times are nanoseconds; points in time are on the
 // trace's clock.
 type Gaps struct {
 	Gaps     []Gap     // longest first
@@ -91,7 +91,8 @@ type Launch struct {
 	QueueMax int64           `json:"queue_max"`
 }
 
-// Arrival sums up when a device reached the collectives that several devices share: the n-th of the same name on each.
+// Arrival summarizes when a device reached the collectives that it shares with other devices. Devices share a collective if it is
+// the n-th with its name on each of them.
 type Arrival struct {
 	Rank        *int64           `json:"rank,omitempty"`
 	Device      int64            `json:"device"`
@@ -351,7 +352,7 @@ func (g *gapCollector) wait(it *timeline.Item, t *gapThread, at timeline.Nanos) 
 	return g.delays.Add(2*t.index+1, queue)
 }
 
-// gap handles a slice, and reports whether the thread had nothing to do before it.
+// gap handles a slice, and reports whether the thread had nothing to do just before the slice.
 func (g *gapCollector) gap(it *timeline.Item, t *gapThread, thread timeline.TrackID, by launch, cause GapCause) (found bool) {
 	if found = t.any && it.TS > t.until; found {
 		gap := Gap{Start: t.until, Duration: it.TS - t.until, Cause: cause, on: thread, launcher: by.thread, ends: endOf(&it.Head)}
@@ -411,7 +412,8 @@ func (g *gapCollector) meet(on *deviceWork, it *timeline.Item) {
 	g.meetings[key] = append(g.meetings[key], meeting{on, it.TS})
 }
 
-// arrivals sums up which devices came last. The meetings at a collective are in time order.
+// arrivals totals, for each device, how often it reached a collective last and how long devices waited. The meetings at a
+// collective are in time order.
 func (g *gapCollector) arrivals() {
 	byDevice := map[*deviceWork]*Arrival{}
 	for _, d := range g.c.devices.devices {
@@ -503,13 +505,13 @@ func (g *gapCollector) findMeanwhile(ctx context.Context) error {
 	return nil
 }
 
-// meanwhile adds up the work of threads within gaps.
+// meanwhile totals the work that threads did during gaps.
 type meanwhile struct {
 	threads map[timeline.TrackID]*launcherWork
 }
 
 type launcherWork struct {
-	windows []gapWindow // in the order of their starts
+	windows []gapWindow // by start
 	done    int         // the windows before this index are over
 	since   timeline.Nanos
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Work for the gap tests: calls on thread 42, and kernels on streams of device 0, in microseconds.
+// call and kernel return events for the gap tests: calls on thread 42, and kernels on device streams. Times are microseconds.
 func call(correlation, ts, dur int) string {
 	return fmt.Sprintf(`{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":42,"ts":%d,"dur":%d,"args":{"correlation":%d}}`, ts, dur, correlation)
 }
@@ -19,7 +19,7 @@ func kernel(name string, device, stream, correlation, ts, dur int) string {
 		name, device, stream, ts, dur, device, stream, correlation)
 }
 
-// The cause of a stream gap follows from when the work after it was launched and what else ran.
+// The cause of a stream gap depends on when the work after the gap was launched and on what else ran.
 func TestGapsOfStreams(t *testing.T) {
 	events := []string{
 		call(1, 0, 5), kernel("a", 0, 7, 1, 10, 20), // 10–30

@@ -51,7 +51,7 @@ type GCRun struct {
 	GC        timeline.Nanos `json:"gc_ns"`
 }
 
-// GCTime divides a time, Total, into GC, which the garbage collector took, and Own, the rest.
+// GCTime is an amount of time, Total, with its two parts: GC, which the garbage collector took, and Own, the rest.
 type GCTime struct {
 	Samples   int64          `json:"samples"`
 	GCSamples int64          `json:"gc_samples"`
@@ -93,7 +93,7 @@ func (g *GCTime) add(o *observation, isGC bool) {
 	g.Own = g.Total - g.GC
 }
 
-// GC reports what the garbage collector interrupted. The error is ErrTooManyBuckets.
+// GC reports what the garbage collector interrupted. The only possible error is ErrTooManyBuckets.
 func (p *Profiles) GC(opts Options) (*GC, error) {
 	if err := p.check(opts); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (r *ThreadGC) addRuns(t *Thread) {
 	}
 }
 
-// addTimes sums up time by stack and in total.
+// addTimes totals the time of a thread, and returns it by stack.
 func (r *ThreadGC) addTimes(t *Thread) map[stackID]*GCTime {
 	times := map[stackID]*GCTime{}
 	for i := range t.observations {
@@ -198,7 +198,7 @@ func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (r
 	return rows, len(ids)
 }
 
-// interruptedFunctions does the same for the innermost functions of stacks.
+// interruptedFunctions is like interruptedStacks, but with a row for each innermost function.
 func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, opts Options) (rows []FunctionGC, count int) {
 	byFrame := map[frameID]*GCTime{}
 	for id, time := range times {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Bins follow each other without gaps, and are at most a quarter wide.
+// Bins follow each other without gaps, and from 4 ns on, none is wider than a quarter of its start.
 func TestHistogramBins(t *testing.T) {
 	for bin := range BinOf(math.MaxInt64) {
 		from, to := LeastOf(bin), LeastOf(bin+1)

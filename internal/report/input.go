@@ -55,11 +55,11 @@ type Interaction struct {
 	InteractionID int64          `json:"interaction_id,omitempty"` // by which the browser joins events
 	Events        []InputEvent   `json:"events"`                   // all events, in time order
 	Start         timeline.Nanos `json:"ts_ns"`                    // when it happened
-	Latency       timeline.Nanos `json:"latency_ns"`               // until the answer was shown, or the event was handled
+	Latency       timeline.Nanos `json:"latency_ns"`               // until the response was shown, or the event was handled
 	Dropped       bool           `json:"dropped,omitempty"`        // nothing was shown in response
 
-	// Delay is the time until the first listener ran, Processing is the time from then until the last listener of the events
-	// that the same frame answers returned, and Presentation is the rest; nil if not recorded. They add up to Latency.
+	// Delay is the time until the first listener ran. Processing is the time from then until the last listener returned, counting
+	// all events that the same frame answers. Presentation is the rest. They add up to Latency; nil if not recorded.
 	Delay        *timeline.Nanos `json:"delay_ns"`
 	Processing   *timeline.Nanos `json:"processing_ns"`
 	Presentation *timeline.Nanos `json:"presentation_ns"`
@@ -71,7 +71,8 @@ type Interaction struct {
 	Contexts []ContextTime `json:"contexts"`
 	Work     *Work         `json:"work"`    // done for the input, on all threads
 	Threads  []InputThread `json:"threads"` // that did this work, in the order in which it reached them
-	// Received describes what happened before anything ran for it; nil if that is unknown, or took less than a quarter of Latency.
+	// Received describes what happened before anything ran for the input; nil if that is unknown, or took less than a quarter of
+	// Latency.
 	Received *InputReceived `json:"received,omitempty"`
 
 	Requests     int64 `json:"requests"`      // sent for it
@@ -103,14 +104,14 @@ type InputThread struct {
 	Self  timeline.Nanos `json:"self_ns"`
 }
 
-// InputReceived is where an input arrived.
+// InputReceived describes where and when an input arrived.
 type InputReceived struct {
 	ThreadID                // the first thread that worked for it
 	At       timeline.Nanos `json:"ts_ns"`          // when this work began
 	Busy     timeline.Nanos `json:"busy_before_ns"` // its other work since Interaction.Start
 }
 
-// MaxDetailed is the default number of inputs whose work is collected.
+// MaxDetailed is the default maximum number of inputs whose work is collected.
 const MaxDetailed = 256
 
 // InputOptions selects inputs. The zero value selects all except movements and the consequences of other inputs.
@@ -176,14 +177,14 @@ type inputCollector struct {
 	reader     *workReader                  // of the first pass
 	args       *timeline.ArgSelection       // arguments with timings
 	handlers   map[timeline.TrackID]handler // by process
-	frames     map[answer]timeline.Nanos    // when the last listener of the events that a frame answers returned
+	frames     map[answer]timeline.Nanos    // by answering frame: when the last listener of its events returned
 
 	windows []inputWindow    // of the inputs in detail
 	byFact  map[int]int      // index in windows plus one, by index in facts
 	since   []timeline.Nanos // by TrackID: time of the last event on a thread
 }
 
-// answer is a frame that a process shows.
+// answer identifies a frame that answers inputs, by its process and time.
 type answer struct {
 	process timeline.TrackID
 	at      timeline.Nanos
@@ -238,7 +239,7 @@ func (c *inputCollector) inputOf(set attribution.SetID) int {
 	return i
 }
 
-// findAll determines when inputs were processed, and where.
+// findAll determines when inputs were processed, and on which threads.
 func (c *inputCollector) findAll(ctx context.Context) error {
 	return c.tl.Occurrences(ctx, true, func(group []timeline.Head) error {
 		for i := range group {
@@ -286,8 +287,8 @@ func (c *inputCollector) handles(it *timeline.Head) {
 	}
 }
 
-// timing reads when listeners ran: Chrome's EventTiming records it, and a DOMEvent marker of Firefox lasts that long; otherwise
-// it remains unknown.
+// timing determines when listeners ran: Chrome's EventTiming records the times, and a Firefox DOMEvent marker lasts while they
+// run. In other slices, the times remain unknown.
 func (c *inputCollector) timing(it *timeline.Head, name []byte, f *inputFacts, onThread bool) {
 	switch {
 	case producers.EventTiming.Is(name) && it.TS == f.Start:
@@ -365,7 +366,7 @@ func (t *eventTimes) complete() bool {
 
 func milliseconds(ms float64) timeline.Nanos { return timeline.Nanos(math.Round(ms * 1e6)) }
 
-// add extends the processing time.
+// add extends the processing time by another period.
 func (f *inputFacts) add(from, to timeline.Nanos) {
 	if !f.known {
 		f.from, f.to, f.known = from, to, true
@@ -382,10 +383,10 @@ func (f *inputFacts) latency() timeline.Nanos {
 	return f.Latency
 }
 
-// gesture identifies interactions.
+// gesture is the key by which events are grouped into interactions.
 type gesture struct {
 	process timeline.TrackID
-	id      int64 // 0: a single event
+	id      int64 // 0: an individual event
 	fact    int
 }
 
@@ -512,9 +513,9 @@ func (f *inputFacts) answered() bool {
 
 func (f *inputFacts) answer() answer { return answer{f.process, f.end} }
 
-// processing returns when the first listener of an interaction ran, and when the last one before its answer returned. It
-// considers the events of the interaction from the slowest on, and all others that the same frame answers. Events before the
-// slowest were answered earlier: the slowest waited for their listeners, even if these ran late.
+// processing returns when the first listener of an interaction started, and when the last listener returned before the answer was
+// shown. It considers the events of the interaction from the slowest on, and all others that the same frame answers. Events
+// before the slowest were answered earlier: the slowest waited for their listeners, even if these ran late.
 func (c *inputCollector) processing(facts []int, slowest *inputFacts) (from, to timeline.Nanos) {
 	from, to = slowest.from, slowest.to
 	if !slowest.answered() {
@@ -541,8 +542,8 @@ type inputRow struct {
 // such a pause.
 const sameGesture = 500 * 1000 * timeline.Microsecond
 
-// foldGestures merges the consecutive rows of a turn of the wheel, with the scrolls that follow it, of a drag, or of a tap. The
-// merged row has the times of the slowest.
+// foldGestures merges consecutive rows that belong to one gesture: a turn of the wheel with the scrolls that follow it, a drag,
+// or a tap. The merged row has the times of the slowest row.
 func foldGestures(rows []inputRow) (folded []inputRow) {
 	slices.SortStableFunc(rows, func(a, b inputRow) int { return cmp.Compare(a.Start, b.Start) })
 	last := map[InputKind]int{} // index in folded plus one
@@ -595,7 +596,7 @@ func kindOf(kinds map[InputKind]bool) InputKind {
 	return kindsByPrecedence[slices.IndexFunc(kindsByPrecedence, func(k InputKind) bool { return kinds[k] })]
 }
 
-// counts reports whether an input was requested.
+// counts reports whether an input was requested. It counts inputs of kinds that were not requested in Omitted.
 func (c *inputCollector) counts(row *inputRow) bool {
 	requested := func(k InputKind) bool { return row.kinds[k] }
 	switch {

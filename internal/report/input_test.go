@@ -33,7 +33,7 @@ func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *attribut
 	fn(tl, result)
 }
 
-// collectInputs makes the report on a trace.
+// collectInputs returns the report on the inputs in a trace.
 func collectInputs(t *testing.T, text string, opts report.InputOptions) (r *report.Inputs) {
 	t.Helper()
 	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
@@ -45,7 +45,8 @@ func collectInputs(t *testing.T, text string, opts report.InputOptions) (r *repo
 	return r
 }
 
-// timing returns a Chrome EventTiming. Times are trace times in microseconds; the page counts milliseconds from 0.
+// timing returns a Chrome EventTiming. The parameters are trace times in microseconds; the page's own times are the same times in
+// milliseconds.
 func timing(id int, typ string, start, processing, processed, end, interaction int64) string {
 	return fmt.Sprintf(`
 		{"ph":"b","pid":1,"tid":2,"cat":"devtools.timeline","name":"EventTiming","id":%d,"ts":%d,"args":{"data":{"type":%q,
@@ -54,9 +55,9 @@ func timing(id int, typ string, start, processing, processed, end, interaction i
 		id, start, typ, start/1000, start%1000, processing/1000, processing%1000, processed/1000, processed%1000, interaction, id, end)
 }
 
-// click is a button that is pressed at 100 ms and released at 200 ms. The release waits for a timer that takes 30 ms, 20 ms
-// of them after the release; its listener runs from 220 to 260 ms and forces a layout of 10 ms, and the response is shown at
-// 300 ms, after 15 ms of painting.
+// click is a trace in which a button is pressed at 100 ms and released at 200 ms. The release waits for a timer that takes 30 ms,
+// 20 ms of them after the release; its listener runs from 220 to 260 ms and forces a layout of 10 ms, and the response is shown
+// at 300 ms, after 15 ms of painting.
 var click = `{"traceEvents":[` +
 	timing(1, "pointerdown", 100_000, 101_000, 102_000, 110_000, 7) + "," +
 	timing(2, "click", 200_000, 220_000, 260_000, 300_000, 7) + "," +
@@ -118,8 +119,8 @@ func TestInputAmongManyNames(t *testing.T) {
 	}
 }
 
-// A system event that is dispatched under several names, only the first of which has the interaction id, is one input,
-// processed from the start of the first dispatch to the end of the last. Events of other times, kinds and processes are
+// A system event that is dispatched under several names, only the first of which has the interaction id, counts as one input,
+// processed from the start of the first dispatch to the end of the last. Events whose times, kinds or processes differ are
 // separate inputs.
 func TestEventsOfTheSystem(t *testing.T) {
 	other := strings.ReplaceAll(timing(9, "mousedown", 100_000, 101_000, 102_000, 110_000, 0), `"pid":1`, `"pid":2`)
@@ -163,7 +164,7 @@ func TestKindsOfInputs(t *testing.T) {
 	}
 }
 
-// If processing times make no sense, the latency is not divided.
+// If the processing times are invalid, the parts of the latency are unknown.
 func TestBadTimesOfInput(t *testing.T) {
 	r := collectInputs(t, `{"traceEvents":[`+timing(1, "click", 100_000, 90_000, 80_000, 150_000, 7)+`]}`, report.InputOptions{})
 	if len(r.Inputs) != 1 || r.Inputs[0].Latency != micros(50_000) || r.Inputs[0].Delay != nil || r.Inputs[0].Main != nil {
@@ -187,7 +188,7 @@ func TestNamesOfInputs(t *testing.T) {
 	}
 }
 
-// Why a click was slow: it waited for something else.
+// This example shows why a click was slow: it waited for other work.
 func ExampleCollectInputs() {
 	ctx := context.Background()
 	trace, err := convert.Open(ctx, strings.NewReader(click), convert.Options{})

@@ -78,7 +78,7 @@ func (c *inputCollector) addDetails() {
 	}
 }
 
-// wait adds a slice to the time that its thread worked before its first work for an input.
+// wait adds the time of a slice to the time that its thread worked before the first slice for an input.
 func (c *inputCollector) wait(it *timeline.Item) {
 	if !hasEnd(&it.Head) || sleeps(it) {
 		return
@@ -104,7 +104,7 @@ func (c *inputCollector) windowOf(set attribution.SetID) *inputWindow {
 func (c *inputCollector) pass(it *timeline.Item, open *timeline.OpenSlices[openWork]) {
 	n := open.Len()
 	if it.Kind == timeline.ItemBegin {
-		n-- // the one that begins was not open until now
+		n-- // the slice that begins was not open until now
 	}
 	for n > 0 && !open.At(n-1).timed {
 		n--

@@ -72,8 +72,8 @@ func readEventTimings(t *testing.T, text []byte) (timings []eventTiming) {
 	return timings
 }
 
-// The parts of each interaction of the recordings add up to the duration of its longest event, and its processing covers the listeners
-// of all its events that the same frame answers.
+// The parts of each interaction in the recordings add up to the duration of its longest event, and its processing covers the
+// listeners of all its events that the same frame answers.
 func TestInteractionsOfRecordings(t *testing.T) {
 	for name, want := range map[string]int{
 		"chrome-array-small": 3, "chrome-devtools-small": 8, "chrome-devtools-tiny": 6,
@@ -100,7 +100,7 @@ func TestInteractionsOfRecordings(t *testing.T) {
 	}
 }
 
-// checkInteraction compares an interaction with its events; false if it belongs to another process.
+// checkInteraction compares an interaction with its events. It returns false if the interaction belongs to another process.
 func checkInteraction(t *testing.T, in *report.Interaction, events []eventTiming) bool {
 	longest := events[0]
 	for _, e := range events {

@@ -82,7 +82,7 @@ type manyLatency struct {
 	length timeline.Nanos
 }
 
-// manyInputsText sums up the inputs of many files in a line.
+// manyInputsText summarizes the inputs of many files in one line.
 func manyInputsText(t *table.Totals) string {
 	switch {
 	case t.Count == 0 && len(t.Omitted) > 0:
@@ -97,7 +97,7 @@ func manyInputsText(t *table.Totals) string {
 	return text
 }
 
-// onlyOmitted returns the message for a trace whose inputs are all of other kinds.
+// onlyOmitted returns the message for a trace whose inputs are all of kinds that were not requested.
 func onlyOmitted[K ~string](omitted map[K]int64) string {
 	return "no such inputs; there are others: " + omittedText(omitted)
 }

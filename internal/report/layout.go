@@ -67,7 +67,7 @@ type LayoutTime struct {
 	Micros int64 `json:"time_us"`
 }
 
-// LayoutPhase sums up the slices of a phase that have an end of their own.
+// LayoutPhase summarizes the slices of a phase that have an end of their own.
 type LayoutPhase struct {
 	LayoutKey
 	Count int64          `json:"count"`
@@ -97,7 +97,7 @@ const (
 	Inclusive
 )
 
-// Memory limits for a trace: different rows, and bytes of text in them.
+// Memory limits for a trace: the number of different rows, and the bytes of text in them.
 const (
 	maxRows     = 1 << 17
 	maxRowText  = 16 << 20

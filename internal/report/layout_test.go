@@ -290,7 +290,7 @@ func TestOrderOfLayoutRows(t *testing.T) {
 	}
 }
 
-// An end at the time at which the thread fires again comes first: otherwise it would end the new start.
+// If an unmatched end and a start have the same time on a thread, the end is handled first: otherwise it would end the new start.
 func TestUnmatchedEndBeforeStart(t *testing.T) {
 	reflow := firing{context: 16, phase: "reflow"}
 	all := []paired{
@@ -324,7 +324,7 @@ func TestLayoutRowsAreLimited(t *testing.T) {
 	}
 }
 
-// The number of pairs of phases is also limited, and slices in none are counted; known pairs keep counting.
+// The number of pairs of phases is also limited, and slices without a pair are counted; known pairs still count slices.
 func TestLayoutNestingIsLimited(t *testing.T) {
 	l := &Layout{nesting: map[[2]string]int64{}}
 	for i := range maxNestings + 10 {
@@ -336,7 +336,7 @@ func TestLayoutNestingIsLimited(t *testing.T) {
 	}
 }
 
-// addSlice adds a Chrome or Firefox slice with a text argument inside a dictionary, or beside others.
+// addSlice adds a slice with the arguments that args encodes, if it is not nil.
 func (tr *trace) addSlice(track timeline.TrackID, name, category string, at, dur timeline.Nanos, args func(e *timeline.ArgsEncoder)) {
 	tr.t.Helper()
 	e := tr.b.Args()
@@ -370,7 +370,7 @@ func markerArgs(window int64) func(e *timeline.ArgsEncoder) {
 	}
 }
 
-// browserTrace returns a trace with Chrome events, Firefox markers, and slices that only look like them.
+// browserTrace returns a trace with Chrome events, Firefox markers, and slices that only look like these.
 func browserTrace(t *testing.T) *timeline.Timeline {
 	tr := newTrace(t, inNanos)
 	styles := tr.b.Child(tr.thread, "any")

@@ -25,7 +25,7 @@ type layoutReader struct {
 type layoutThread struct {
 	id    timeline.TrackID
 	top   *openLayout    // the open slice that began last
-	since timeline.Nanos // its time is counted up to here
+	since timeline.Nanos // the time of top is counted up to here
 	spans map[*layoutCell]*layoutSpan
 
 	// innermost is the first slice that ended at endedAt; neverEnded is the first of these slices without an end of its own.
@@ -42,7 +42,7 @@ type openLayout struct {
 	cell         *layoutCell // nil: not counted
 }
 
-// layoutSpan is a time in which slices of one context and phase are open on a thread.
+// layoutSpan is a period in which slices of one context and phase are open on a thread.
 type layoutSpan struct {
 	depth int
 	since timeline.Nanos
@@ -150,7 +150,7 @@ func (c *layoutReader) item(it *timeline.Item) error {
 func isLayoutStart(name string) bool { return name == "layout-start" }
 func isLayoutEnd(name string) bool   { return name == "layout-end" || name == "layout-done" }
 
-// start returns the layout data of a slice; false for other slices.
+// start returns the layout data of a slice that begins. It returns false if the slice is not a layout phase.
 func (c *layoutReader) start(it *timeline.Item) (layoutStart, bool) {
 	if p, ok := readProbe(c.tl, it.Args, isLayoutStart); ok {
 		c.out.Probes = true
@@ -198,7 +198,7 @@ func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 // maxAround bounds the search for the slice around another, among the slices that overlap it.
 const maxAround = 512
 
-// around returns the innermost layout slice around one that begins now.
+// around returns the innermost layout slice around a slice that begins now.
 func (th *layoutThread) around(o *openLayout) *openLayout {
 	if o.dur == 0 && o.missing != 0 && th.endedAt == o.ts {
 		// The slice that has just ended closed it at the same time, so it lies inside that slice.
@@ -240,7 +240,7 @@ func (th *layoutThread) charge(now timeline.Nanos) {
 	th.since = now
 }
 
-// enter counts a slice that begins among the open ones with its context and phase.
+// enter adds a slice that begins to the count of open slices with its context and phase.
 func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
 	if o.cell == nil {
 		return
@@ -253,7 +253,8 @@ func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
 	span.depth++
 }
 
-// leave removes a slice that ends from that count; at 0, it adds the time since the first of them began.
+// leave removes a slice that ends from this count. When the count reaches 0, it adds the time since the first of these slices
+// began.
 func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
 	if o.cell == nil {
 		return
@@ -343,7 +344,7 @@ func (c *layoutReader) use(key pendingKey, now timeline.Nanos) {
 	}
 }
 
-// unmatchedEnd does the same for an end without a start in its slice, such as the end of an interval that crosses others.
+// unmatchedEnd is like use, but for an end without a start in its slice, such as the end of an interval that crosses others.
 func (c *layoutReader) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now timeline.Nanos) {
 	key := pendingKey{thread, s.provider, s.key}
 	if p := c.pending[key]; p != nil && p.changed == now && p.ending {

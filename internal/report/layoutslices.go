@@ -111,7 +111,7 @@ func (c *layoutReader) findPhase(name []byte) *phaseEvent {
 	return &e
 }
 
-// eventStart returns the data of a phase event; false if a slice merely has the name of one.
+// eventStart returns the data of a phase event; ok is false if a slice merely has the name of such an event.
 func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item) (s layoutStart, ok bool) {
 	s.key.phase, s.function = e.phase, string(name)
 	var frame, marker bool
@@ -176,7 +176,7 @@ var probeFlags = map[string]probeFlag{
 	"unbalanced": flagUnbalanced, "never_ended": flagNeverEnded, "end_without_start": flagEndWithoutStart,
 }
 
-// endArgStart prefixes the names of the arguments in which the end of a slice differs.
+// endArgStart prefixes the names of the arguments in which the end of a slice differs from its start.
 const endArgStart = "end."
 
 // probe is the probe data of a slice or instant.
@@ -189,7 +189,7 @@ type probe struct {
 // maxProbeArgs bounds the arguments read from a probe: the reports need three.
 const maxProbeArgs = 16
 
-// readProbe returns the probe of a slice or instant; false if it has none or an unwanted one.
+// readProbe returns the probe of a slice or instant; ok is false if the slice or instant has no wanted probe.
 func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name string) bool) (p probe, ok bool) {
 	for arg := range tl.ArgList(args) {
 		if !ok {
@@ -225,8 +225,8 @@ func (p *probe) setEnd(name string, value timeline.Arg) {
 	}
 }
 
-// arg returns the argument declared with a name, otherwise the one at the place where the browser's probes have it, unless that
-// has one of the other names; nil if not found.
+// arg returns the argument declared with a name. Without such an argument, it returns the argument at the place where the
+// browser's probes have it, unless the argument there is declared with one of the other names; nil if not found.
 func (p *probe) arg(name string, place int, others ...string) *probeArg {
 	for i := range p.args {
 		if p.args[i].name == name {

@@ -19,7 +19,7 @@ type Loads struct {
 	Shift *LayoutShift `json:"layout_shift,omitempty"`
 }
 
-// Load is the load of a page. Its times count from its start; nil: not recorded.
+// Load is the load of a page. The other times are relative to Start; nil: not recorded.
 type Load struct {
 	URL          string          `json:"url"`
 	Start        timeline.Nanos  `json:"ts_ns"` // of the navigation
@@ -160,8 +160,8 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	return nil
 }
 
-// readTexts reads the texts and numbers among the arguments of an event, by name; members of a dictionary have its name and a
-// dot before theirs. It truncates long texts.
+// readTexts reads the texts and numbers among the arguments of an event, by name; the names of dictionary members are prefixed
+// with the name of the dictionary and a dot. It truncates long texts.
 func readTexts(it *timeline.Item, wanted *timeline.ArgSelection, args map[string]string) error {
 	clear(args)
 	if err := it.ReadArgs(); err != nil {
@@ -260,7 +260,7 @@ func (c *loadCollector) done() *Loads {
 	return &c.out
 }
 
-// end returns when the last page of all loads was loaded; 0: unknown.
+// end returns when the last of the loads was complete; 0: unknown.
 func (l *Loads) end() (end timeline.Nanos) {
 	if l == nil {
 		return 0

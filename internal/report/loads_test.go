@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Loads count from their navigation; the browser's own pages, empty pages, and shifts right after an input do not count. A
-// window of shifts ends after a second without one.
+// The times of a load are relative to its navigation. The browser's own pages, empty pages, and shifts right after an input do
+// not count. A window of shifts ends after a second without a shift.
 func TestLoads(t *testing.T) {
 	event := func(name string, us int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","cat":"loading","pid":1,"tid":1,"ts":%d,"name":%q,"args":{"frame":"F",%s}}`, us, name, args)

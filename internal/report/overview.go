@@ -88,8 +88,8 @@ type OverviewInput struct {
 	Latency timeline.Nanos `json:"latency_ns"`
 }
 
-// CollectOverview sums up the selected part of a nested timeline. It fails only if temporary files cannot be used or
-// ctx is done.
+// CollectOverview summarizes the selected part of a nested timeline. It fails only if temporary files cannot be used or ctx is
+// done.
 func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, selected *selection.Selection) (*Overview, error) {
 	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), busy: newBusyThreads[struct{}](tl, selected)}
 	c.out = Overview{ // empty lists, not null
@@ -117,7 +117,7 @@ type overviewCollector struct {
 // busySteps is the number of steps of Overview.Busy.
 const busySteps = 60
 
-// addBusy adds a time in which a thread was busy to the steps of the trace.
+// addBusy adds a period in which a thread was busy to the steps of Overview.Busy.
 func (c *overviewCollector) addBusy(from, to timeline.Nanos) {
 	totals := c.tl.Totals()
 	step := (totals.End-totals.Start)/busySteps + 1
@@ -207,7 +207,7 @@ func (t *Thread) busyTime() (busy timeline.Nanos) {
 	return busy
 }
 
-// addProcesses sums up threads by process. A process shows the url of the busiest of its threads that show one.
+// addProcesses totals the busy times of threads by process. A process shows the url of the busiest of its threads that show one.
 func (c *overviewCollector) addProcesses() {
 	index := map[timeline.TrackID]int{}
 	for i := range c.out.Threads {
@@ -232,7 +232,7 @@ func (c *overviewCollector) addProcesses() {
 	slices.SortStableFunc(c.out.Processes, func(a, b ProcessTime) int { return cmp.Compare(b.Busy, a.Busy) })
 }
 
-// addPages lists the pages that have urls, as the cost table has them: each with its frames.
+// addPages lists the pages that have urls, as in the cost table: the time of a page includes its frames.
 func (c *overviewCollector) addPages() error {
 	t, err := c.tables.Table(costtables.TableOptions{Type: c.tables.DerivedName(costtables.TypePage)})
 	if err != nil {
@@ -271,7 +271,8 @@ func IsOwnPage(url string) bool {
 // IsPage reports whether a url belongs to a document that is not part of the browser itself.
 func IsPage(url string) bool { return isURL(url) && !IsOwnPage(url) }
 
-// isURL reports whether a page has the url of a document. Pages opened only to be filled, about:blank, do not count.
+// isURL reports whether the name of a page is the url of a document. about:blank does not count, because such pages are opened
+// only to be filled by script.
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // maxCategories bounds the counted categories.

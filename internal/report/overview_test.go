@@ -32,8 +32,8 @@ func overviewOf(t *testing.T, text string, query selection.Query) (o *report.Ove
 	return o
 }
 
-// browser has a renderer with a page that works for 60 ms, 10 ms of them in a frame from another site, and a worker that runs a
-// script for 5 ms; another process works for 7 ms. One task is long, and one click is answered after 10 ms.
+// browser is a trace of a renderer with a page that works for 60 ms, 10 ms of them in a frame from another site, and a worker
+// that runs a script for 5 ms; another process works for 7 ms. One task is long, and one click is answered after 10 ms.
 var browser = `{"metadata":{"user-agent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/156.0.1.2 Safari/537.36",
 	"trace-capture-datetime":"2026-11-20 4:31:12","command_line":"/usr/bin/chromium --headless"},"traceEvents":[
 	{"ph":"M","pid":1,"name":"process_name","args":{"name":"Renderer"}},{"ph":"M","pid":9,"name":"process_name","args":{"name":"GPU"}},
@@ -115,7 +115,7 @@ func TestOverview(t *testing.T) {
 
 const ms = 1000 * timeline.Microsecond
 
-// A part of a trace has its own threads, tasks and inputs.
+// The overview of a part of a trace contains only the threads, tasks and inputs in that part.
 func TestOverviewOfAPart(t *testing.T) {
 	o := overviewOf(t, browser, selection.Query{Processes: []string{"GPU"}})
 	if len(o.Threads) != 1 || o.Threads[0].Busy != 7*ms || len(o.Processes) != 1 || len(o.Tasks) != 0 || len(o.Inputs) != 0 {
@@ -137,7 +137,7 @@ func TestOverviewOfNothing(t *testing.T) {
 	}
 }
 
-// The producer and time of a recording are in facts with different names.
+// The producer and time of a recording are read from facts whose names depend on the producer.
 func TestRecording(t *testing.T) {
 	event := `{"ph":"X","name":"a","cat":"%","ts":1000000,"dur":1,"pid":1,"tid":1}`
 	for _, test := range []struct {
@@ -161,7 +161,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// GPU work makes a recording one of devices.
+// If a recording contains GPU work, the overview reports that devices worked.
 func TestOverviewOfDevices(t *testing.T) {
 	o := overviewOf(t, `[{"ph":"X","name":"gemm","cat":"kernel","ts":1,"dur":5,"pid":0,"tid":7,"args":{"device":0,"stream":7}}]`, selection.Query{})
 	if !o.Devices {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The tables of All below are in no report; pages show them.
+// The tables below are in none of the text reports; only HTML pages show them.
 
 // Table returns a table with a row for each busy thread.
 func (u *Utilisation) Table() *table.Table {

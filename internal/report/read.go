@@ -21,7 +21,7 @@ func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Sel
 	return c.finish(), nil
 }
 
-// finish returns the collected threads.
+// finish computes the observations of all threads, cuts them to the selection, and returns the threads that have data.
 func (c *reader) finish() *Profiles {
 	for _, ct := range c.threads {
 		if ct == nil {
@@ -73,7 +73,7 @@ const (
 	stateRole
 )
 
-// stateSources maps the roles of tracks with the states of their thread to the sources of these tracks.
+// stateSources maps the roles of state tracks to the sources of their states.
 var stateSources = map[timeline.Role]string{
 	timeline.RolePageStates: "js_self_profiling",
 	timeline.RoleV8States:   "legacy_v8",
@@ -84,7 +84,7 @@ var stateSources = map[timeline.Role]string{
 // function.
 const sourceFirefox = "gecko"
 
-// reader sorts the items of a timeline by thread.
+// reader groups the items of a timeline by thread.
 type reader struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
@@ -285,9 +285,9 @@ func measure(samples []observation) {
 	}
 }
 
-// joinByCount assigns each state its number of samples. Samples without lengths of their own share the time of the state,
-// each until the next one: their format may have rounded their times and left out their weights. Firefox is an exception,
-// because its states continue where samples are missing.
+// joinByCount gives each state as many of the next samples as it records. Samples without lengths of their own share the time of
+// the state, and each lasts until the next one: their format may have rounded their times and left out their weights. Firefox is
+// an exception, because its states continue where samples are missing.
 func (ct *sampledThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	t.observations = ct.samples
@@ -385,7 +385,7 @@ func (t *Thread) countMissing(first int, s *stateSlice) {
 	}
 }
 
-// observe sets the stack of a sample, without the marker that repeats the state.
+// observe sets the state of a sample, and its stack without the marker that repeats the state.
 func (t *Thread) observe(o *observation, tl *timeline.Timeline, stacks *stackTable, state stateID) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
 	o.stack, o.state = s.stack, state
@@ -411,9 +411,9 @@ func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable
 	o.state = t.states.id(s.inferredState(t.Source, o.script != 0))
 }
 
-// inferredState returns the state of a sample that no track records: from V8's own frames, otherwise from whether there is a
-// stack and whether it contains script. In Firefox, a stack may contain only browser functions; its category is then Other
-// (firefox.md 3).
+// inferredState returns the state of a sample if no track records it. The state follows from V8's own frames, or else from
+// whether there is a stack and whether the stack contains script. In Firefox, a stack may contain only browser functions; its
+// category is then Other (firefox.md 3).
 func (s sampledStack) inferredState(source string, script bool) string {
 	switch {
 	case s.state != 0:

@@ -138,7 +138,7 @@ func (f *recordingFacts) recorded(start timeline.Nanos) string {
 		return unixTime(int64((ms + began) * 1e6))
 	}
 	if base, ok := f.int("baseTimeNanoseconds"); ok && start >= 0 && base < math.MaxInt64-int64(start) {
-		if int64(start) > base/2 { // the times already count from 1970
+		if int64(start) > base/2 { // the times are already relative to 1970
 			base = 0
 		}
 		return unixTime(base + int64(start))
@@ -159,7 +159,7 @@ func (f *recordingFacts) int(name string) (int64, bool) {
 	return n, err == nil
 }
 
-// float reads a number of milliseconds. Values that cannot be times do not count.
+// float reads a number of milliseconds. It returns false for values that cannot be times.
 func (f *recordingFacts) float(name string) (float64, bool) {
 	v, err := strconv.ParseFloat(f.text[name], 64)
 	return v, err == nil && math.Abs(v) < math.MaxInt64/4e6

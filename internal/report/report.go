@@ -12,8 +12,9 @@
 //
 //   - the call-stack samples. Weights in nanoseconds are the times that the samples represent; otherwise a sample
 //     lasts until the next one (v8profile.SampleLength);
-//   - the state track below the thread, which has a role of timeline (RoleV8States, …) and records what the thread was doing at each
-//     sample. Without one, the thread counts as running script where there is a stack, and as idle elsewhere;
+//   - the state track below the thread, which has one of the roles in package timeline (RoleV8States, …) and records what the
+//     thread was doing at each sample. Without a state track, the thread counts as running script where there is a stack, and as
+//     idle elsewhere;
 //   - in Chrome traces, style and layout slices inside slices that run script.
 //
 // Collect walks the timeline once. The sample reports (Samples, GC, LayoutThrashing) are computed from the data that it
@@ -124,7 +125,7 @@ func (r RecordedAs) Title(process string, pid timeline.InputID) string {
 
 // Options controls the tables of reports. The zero value selects whole tables without buckets.
 type Options struct {
-	// Bucket is the length of the time buckets; 0: none. They count from the start of the first sample of any thread.
+	// Bucket is the length of the time buckets; 0: none. The first bucket starts with the first sample of any thread.
 	Bucket timeline.Nanos
 	// Top is the maximum number of rows in tables of stacks and functions; 0: all.
 	Top int
@@ -147,7 +148,7 @@ type observation struct {
 // end returns when an observation ends.
 func (o *observation) end() timeline.Nanos { return o.ts + o.dur }
 
-// span returns the time from the first observation to the end of the last one; false if there are none.
+// span returns the time from the first observation to the end of the last one; ok is false if there are no observations.
 func (t *Thread) span() (start, end timeline.Nanos, ok bool) {
 	n := len(t.observations)
 	if n == 0 {
@@ -176,7 +177,7 @@ func (p *Profiles) span() (start, end timeline.Nanos) {
 // ErrTooManyBuckets means that Options.Bucket is too short for the time that the trace covers.
 var ErrTooManyBuckets = errors.New("too many buckets")
 
-// maxBuckets bounds the length of tables by time.
+// maxBuckets bounds the number of time buckets in a table.
 const maxBuckets = 1_000_000
 
 // check rejects options that would make a table far too long.

@@ -164,7 +164,8 @@ func TestSamplesAlone(t *testing.T) {
 	}
 }
 
-// A state track determines the states of samples by counting them, even where they have no length, or else by its times.
+// The states of samples come from a state track: by its sample counts, even where samples have no length, or without counts by
+// its times.
 func TestStatesOfSamples(t *testing.T) {
 	for _, counted := range []int64{1, 0, -1} {
 		tr := newTrace(t, inNanos)
@@ -216,7 +217,7 @@ func TestSamplesWithoutLength(t *testing.T) {
 	}
 }
 
-// A trace whose samples were left out still has its states.
+// From a trace whose samples were left out, the report still computes the time by state.
 func TestStatesWithoutSamples(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{})
 	tr.state(timeline.RoleV8States, 0, 10*ms, "script", 3)
@@ -227,7 +228,8 @@ func TestStatesWithoutSamples(t *testing.T) {
 	}
 }
 
-// Samples whose weights are not times last no longer than their state; the parts of a state without samples count for it.
+// Samples whose weights are not times last no longer than their state; parts of a state without samples still count as time in
+// that state.
 func TestStatesBoundSamples(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "chrome"})
 	tr.sample(0, 1, "a")
@@ -275,7 +277,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// A function that calls itself is on the stack once.
+// A function that calls itself counts once for each sample.
 func TestRecursion(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	tr.sample(0, 10*ms, "f|g|f|f")
@@ -290,8 +292,8 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
-// A collection borrows the stack of a sample in its busy run, and explains a run of 50 ms that would be shorter without
-// it. The second run is long by itself.
+// A collection borrows the stack of a sample in its busy run. A run of 50 ms or more counts as explained by collections if it
+// would be shorter without them; the second run is long by itself.
 func TestGC(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	at := timeline.Nanos(0)
@@ -352,8 +354,9 @@ func forcedText(r *LayoutThrashing) (rows []string) {
 	return rows
 }
 
-// Style and layout slices in Chrome traces are forced if script runs around them or Chrome recorded its stack. A style
-// and the layout after it are one episode, a layout inside another counts once, and a run is an outermost slice.
+// Style and layout slices in Chrome traces count as forced if script runs around them or Chrome recorded its stack. A style slice
+// and the layout slice after it are one episode, a layout slice inside another does not count again, and a run is an outermost
+// slice.
 func TestForcedSlices(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{})
 	tr.slice(0, 100*ms, "RunTask", "toplevel", "")
@@ -398,7 +401,7 @@ func TestFirefoxWithoutCategories(t *testing.T) {
 	}
 }
 
-// Firefox stacks contain browser functions. Only the script among them was interrupted or forced layout.
+// Firefox stacks contain browser functions. Only the script functions among them count as interrupted or as forcing layout.
 func TestFirefoxStacks(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "gecko"})
 	native := "0x123@libxul.so|"
@@ -433,8 +436,8 @@ func TestFirefoxStacks(t *testing.T) {
 	}
 }
 
-// Whatever a thread does, its states, and its buckets, sum up to the covered time; covered time and gaps sum up to the
-// whole.
+// For random samples, the times by state, and the times by bucket, add up to the covered time; covered time and gaps add up to
+// the whole.
 func TestTimesAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 7))
 	for range 50 {
@@ -471,8 +474,8 @@ func TestTimesAddUp(t *testing.T) {
 	}
 }
 
-// A category shared by all samples of a thread has the same effect as a fact without a track as it has as a slice, even where
-// the samples themselves are missing or their times and weights are lost.
+// A category that all samples of a thread share has the same effect whether the trace records it as a fact or as a slice, even
+// where the samples themselves are missing or their times and weights are lost.
 func TestCategoryAsFact(t *testing.T) {
 	gecko := timeline.SampleDescription{Source: sourceFirefox}
 	for name, samples := range map[string][]timeline.Nanos{

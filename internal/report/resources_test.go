@@ -11,7 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/selection"
 )
 
-// networkOf returns the requests of events, given as their name, time in µs and data.
+// networkOf returns the report on the requests in a trace. Each event is given as its name without "Resource", a space, and its
+// data; the events are 10 µs apart.
 func networkOf(t *testing.T, events ...string) *report.Network {
 	t.Helper()
 	var b strings.Builder

@@ -54,7 +54,7 @@ type GCSources struct {
 	None     int64 `json:"none"`
 }
 
-// add adds a counter from a slice of a state track; it ignores other names.
+// add adds a counter from a slice of a state track; it ignores unknown names.
 func (s *GCSources) add(name string, n int64) {
 	switch name {
 	case "gc_own":
@@ -127,7 +127,7 @@ func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	}
 }
 
-// lend lends an observation a script stack.
+// lend sets the script stack of an observation to a borrowed one and, if the observation has no stack, its stack too.
 func (o *observation) lend(stack stackID) {
 	o.script = stack
 	if o.stack == 0 {

@@ -18,7 +18,7 @@ type shown struct {
 // maxShown bounds the urls of all threads.
 const maxShown = 1 << 16
 
-// urlTimes returns how long threads worked for each url, as it was at that time. It counts only the frames and scripts that
+// urlTimes returns how long threads worked for each url, as the url was at that time. It counts only the frames and scripts that
 // threads run themselves, not their work for other processes. It fails only if temporary files cannot be used.
 func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}

@@ -61,7 +61,7 @@ func (k SliceKind) String() string { return sliceKinds[k] }
 // MarshalText returns String.
 func (k SliceKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// SliceGroup sums up slices that have something in common, such as their name.
+// SliceGroup summarizes slices that have something in common, such as their name.
 type SliceGroup struct {
 	Kind SliceKind `json:"table"`
 	Name string    `json:"name"` // of the group: what its slices have in common
@@ -77,8 +77,7 @@ type SliceGroup struct {
 	// CPU is the CPU time of the slices that Total counts; nil if no slice records it.
 	CPU *timeline.Nanos `json:"cpu_ns"`
 
-	// The lengths of single slices. Percentiles are exact: at least that percentage of the slices are this long or
-	// shorter.
+	// The lengths of individual slices. Percentiles are exact: at least that percentage of the slices are this long or shorter.
 	Mean timeline.Nanos `json:"mean_ns"`
 	P50  timeline.Nanos `json:"p50_ns"`
 	P95  timeline.Nanos `json:"p95_ns"`
@@ -125,9 +124,9 @@ type SliceOptions struct {
 	Gaps, Threads bool
 }
 
-// CollectSlices sums up the slices in a nested timeline, without the output of an earlier attribution and without marks of long
-// tasks. Lengths of slices that exceed the timeline's memory budget are sorted on disk. The error is from temporary files,
-// opts.Length or ctx.
+// CollectSlices totals the slices in a nested timeline, except the output of an earlier attribution and the marks of long tasks.
+// Lengths of slices that exceed the timeline's memory budget are sorted on disk. The error is from temporary files, opts.Length
+// or ctx.
 func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
 	c := newSliceCounter(tl, opts)
 	defer c.lengths.Close()
@@ -166,7 +165,7 @@ func compareGroups(a, b *SliceGroup) int {
 		cmp.Compare(a.Name, b.Name))
 }
 
-// sliceCounter sums up the slices of a timeline.
+// sliceCounter totals the slices of a timeline by group.
 type sliceCounter struct {
 	tl   *timeline.Timeline
 	opts SliceOptions
@@ -234,7 +233,7 @@ func newSliceCounter(tl *timeline.Timeline, opts SliceOptions) *sliceCounter {
 	return c
 }
 
-// placeOfSlices returns the kind of slices on a track and its owner.
+// placeOfSlices returns the kind of slices on a track, and the owner of the track.
 func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 	p := slicePlace{kind: AsyncSlices, owner: ownerOf(tl, id)}
 	if tl.TrackKind(id) == timeline.ThreadTrack {
@@ -436,10 +435,10 @@ func threadID(tl *timeline.Timeline, owner timeline.TrackID) ThreadID {
 	return ThreadID{Thread: tr.Name, PID: noNumber, TID: noNumber}
 }
 
-// noNumber is the id of a process or thread without one.
+// noNumber is the id of a process or thread without a number.
 var noNumber = timeline.InputID{Text: " "}
 
-// quantiles computes the percentiles of all groups.
+// quantiles computes the percentiles and histograms of all groups, and passes each length to SliceOptions.Length.
 func (c *sliceCounter) quantiles(ctx context.Context) error {
 	return c.lengths.Each(ctx, func(group, i, length int64) error {
 		g := &c.groups[group]

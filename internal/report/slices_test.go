@@ -50,7 +50,8 @@ func find(t *testing.T, r *report.Slices, kind report.SliceKind, name string) re
 	return report.SliceGroup{}
 }
 
-// Time inside belongs to the inner slice; a slice inside another of its group counts once in the total.
+// The time of an inner slice is not part of the self time of the outer slice. In the total of a group, a slice inside another
+// slice of the group does not count again.
 func TestSelfAndTotal(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"X","pid":1,"tid":2,"name":"outer","ts":100,"dur":100,"tts":10,"tdur":60},
@@ -74,7 +75,7 @@ func TestSelfAndTotal(t *testing.T) {
 	}
 }
 
-// A slice without an end has no length, and the slices inside it belong to the slice around it.
+// A slice without an end has no length, and the slices inside it count as directly inside the slice around it.
 func TestUnfinishedSlices(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"B","pid":1,"tid":2,"name":"outer","ts":0},
@@ -105,7 +106,7 @@ func TestSelectedSlices(t *testing.T) {
 	}
 }
 
-// Asynchronous slices are in a table of their own: they take no time of the threads.
+// Asynchronous slices are in a table of their own: they do not take time of threads.
 func TestAsyncSlices(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"X","pid":1,"tid":2,"name":"task","ts":0,"dur":100},
@@ -121,8 +122,8 @@ func TestAsyncSlices(t *testing.T) {
 	}
 }
 
-// Percentiles are lengths of actual slices: the smallest one that at least that percentage do not exceed. Exceeding the
-// memory budget changes nothing.
+// A percentile is the length of an actual slice: the smallest length that at least that percentage of the slices do not exceed.
+// Exceeding the memory budget changes nothing.
 func TestPercentiles(t *testing.T) {
 	var events []string
 	for i := range 20_000 { // lengths 1 to 20,000 µs, in another order
@@ -180,7 +181,7 @@ func TestGroupsOfSlices(t *testing.T) {
 	}
 }
 
-// Groups beyond the limit share one.
+// If there are too many groups, the remaining slices share one group.
 func TestTooManyGroups(t *testing.T) {
 	var b strings.Builder
 	const more = 10
@@ -252,7 +253,7 @@ func TestDevices(t *testing.T) {
 	find(t, r, report.ThreadSlices, "do_syscall") // not a device kernel
 }
 
-// Where the time of a trace went, by slice name.
+// This example prints the times of the slices in a trace, by name.
 func ExampleCollectSlices() {
 	const events = `[
 		{"ph":"X","pid":1,"tid":1,"name":"request","ts":0,"dur":900},

@@ -17,7 +17,7 @@ var kindTitles = map[SliceKind]string{
 }
 
 // Report renders slices: tables of devices and steps, and one for each kind. By is what slices are grouped by, in the user's
-// words; "": by name. Selected means that they are only part of the trace.
+// words; "": by name. Selected means that only part of the trace counts.
 func (r *Slices) Report(by string, selected bool) *table.Report {
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`
@@ -74,7 +74,7 @@ func (r *Slices) summary(selected bool) []string {
 	return lines
 }
 
-// GroupsTable returns the table of one kind of slices; by is what they are grouped by.
+// GroupsTable returns the table of one kind of slices; by names the property the slices are grouped by.
 func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 	var list []SliceGroup
 	for i := range r.Groups {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Spans sums up the spans of distributed traces: OpenTelemetry spans and the requests in HTTP archives. Times are nanoseconds;
+// Spans summarizes the spans of distributed traces: OpenTelemetry spans and the requests in HTTP archives. Times are nanoseconds;
 // points in time are on the trace's clock.
 type Spans struct {
 	Start      timeline.Nanos `json:"start_ns"` // of the trace
@@ -58,7 +58,7 @@ type SpanRow struct {
 	Message   string         `json:"message,omitempty"`
 }
 
-// Operation sums up the spans with the same name and service. The service of an archive request is its host; its operation is
+// Operation summarizes the spans with the same name and service. The service of an archive request is its host; its operation is
 // the method.
 type Operation struct {
 	Service    string         `json:"service"`
@@ -67,7 +67,7 @@ type Operation struct {
 	Count      int64          `json:"count"`
 	Errors     int64          `json:"errors"`
 	Unfinished int64          `json:"unfinished"`
-	Self       timeline.Nanos `json:"self_ns"` // without the times in which any child of a span ran, in any service
+	Self       timeline.Nanos `json:"self_ns"` // without the time during which any child of a span ran, in any service
 	Total      timeline.Nanos `json:"total_ns"`
 	P50        timeline.Nanos `json:"p50_ns"`
 	P95        timeline.Nanos `json:"p95_ns"`
@@ -76,10 +76,10 @@ type Operation struct {
 	MaxAt      timeline.Nanos `json:"max_ts_ns"` // when the longest span begins
 	MaxTrace   string         `json:"max_trace_id,omitempty"`
 	Spread     Histogram      `json:"-"`
-	timed      bool           // Max is from a span
+	timed      bool           // Max is set
 }
 
-// SpanFailure sums up the spans of an operation that failed with the same message.
+// SpanFailure summarizes the spans of an operation that failed with the same message.
 type SpanFailure struct {
 	Service   string         `json:"service"`
 	Operation string         `json:"operation"`
@@ -92,7 +92,7 @@ type SpanFailure struct {
 	Origins int64 `json:"origins"`
 }
 
-// ServiceCall sums up the calls from one service to another: spans whose parent belongs to another service, and client spans
+// ServiceCall summarizes the calls from one service to another: spans whose parent belongs to another service, and client spans
 // without such a child that name the service they call. Its times are from these spans.
 type ServiceCall struct {
 	From   string         `json:"from"`
@@ -121,7 +121,7 @@ const (
 	maxPathSpans = 1 << 16 // of the trace of a path
 )
 
-// CollectSpans sums up the spans in a nested timeline. The error is from temporary files, opts.Length or ctx.
+// CollectSpans summarizes the spans in a nested timeline. The error is from temporary files, opts.Length or ctx.
 func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) (*Spans, error) {
 	c := newSpanCollector(tl, opts)
 	defer c.lengths.Close()
@@ -352,7 +352,7 @@ func slowestOf(list []SpanRow) []SpanRow {
 	return cut(list, AllRows)
 }
 
-// row returns the index of the row with some names, or of the row for all others if there are too many.
+// row returns the index of the row with the given names, or of the row for all others if there are too many rows.
 func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, newRow func(names []string) R) int {
 	key := strings.Join(names, "\x00")
 	i, ok := index[key]
@@ -418,7 +418,8 @@ func (c *spanCollector) call(from, to string, s *span) error {
 	return c.lengths.Add(2*int64(i)+1, int64(s.length))
 }
 
-// quantiles computes the percentiles of the rows and sorts them.
+// quantiles computes the percentiles and histograms of the rows, passes the lengths of spans to SpanOptions.Length, and sorts the
+// rows.
 func (c *spanCollector) quantiles(ctx context.Context) error {
 	err := c.lengths.Each(ctx, func(id, i, length int64) error {
 		if id%2 == 1 {

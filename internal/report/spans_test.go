@@ -25,7 +25,7 @@ func service(name string, spans ...string) string {
 	return fmt.Sprintf(`{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":%q}}]},"scopeSpans":[{"spans":[%s]}]}`, name, strings.Join(spans, ","))
 }
 
-// The test trace: a request of 100 ms in shop that calls prices twice concurrently, and then a database.
+// cart is a trace with a request of 100 ms in shop that calls prices twice concurrently, and then a database.
 //
 //	shop    GET /cart   |0------------------------------------------------100|
 //	shop    call           |10-----------------40|
@@ -89,8 +89,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The critical path leads from the end of the request backwards, always into the child that ended last; audit is cut at the end of the request,
-// and the first call was not waited for, because the second one had begun.
+// The critical path leads from the end of the request backwards, always into the child that ended last; audit is cut at the end
+// of the request, and the first call is not on the path, because the second one overlaps it and ended later.
 func TestCriticalPath(t *testing.T) {
 	var got []string
 	for _, s := range collectSpans(t, cart, report.SpanOptions{Path: true}).Path {
@@ -106,7 +106,7 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// Archive requests count for their host, and servers know them by the traceparent header.
+// The service of an archive request is its host, and its ids come from the traceparent header.
 func TestSpansOfArchives(t *testing.T) {
 	entry := func(at, url string, ms, status int, header string) string {
 		return fmt.Sprintf(`{"startedDateTime":"1970-01-01T00:00:0%sZ","time":%d,"request":{"method":"GET","url":%q,"headers":[%s]},"response":{"status":%d,"statusText":"Gone"},"timings":{"send":0,"wait":%[2]d,"receive":0}}`,

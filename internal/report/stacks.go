@@ -122,7 +122,7 @@ func cleanFrame(f timeline.Frame) Frame {
 	return Frame{Function: cmp.Or(f.Function, anonymous), URL: f.File, Line: f.Line, Column: f.Column}
 }
 
-// intern returns the id of a frame.
+// intern returns the id of a frame, which it adds if it is new.
 func (t *stackTable) intern(f Frame) frameID {
 	id, ok := t.byName[f]
 	if !ok {
@@ -236,7 +236,7 @@ func (t *stackTable) part(tops []stackID) stackPart {
 }
 
 // depthFirst enters and leaves the stacks of a part, each inside the one below it. compare orders the stacks on top of the same
-// one.
+// stack.
 func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i int32)) {
 	order := make([]int32, len(p.ids)) // by the stack below
 	for i := range order {
@@ -248,7 +248,7 @@ func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i
 		}
 		return compare(a, b)
 	})
-	next := make([]int32, len(p.ids)+1) // by the index below plus one: index in order
+	next := make([]int32, len(p.ids)+1) // by the index of the stack below plus one: index in order
 	for i, at := range slices.Backward(order) {
 		next[p.below[at]+1] = int32(i)
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// With a sample at each depth of a deep stack, the work of all reports is linear in the number of samples: each stack is
-// visited a few times, however many are on top of it. Every second sample is a collector sample, and the ones above are style
-// samples.
+// With a sample at each depth of a deep stack, the work of all reports is linear in the number of samples: each stack is visited
+// a few times, however many are on top of it. Every third sample is a collector sample, and the next one is a style sample.
 func TestDeepStacksTakeLinearWork(t *testing.T) {
 	const depth = 3 * timeline.MaxStackDepth
 	tr := newTrace(t, inNanos)
@@ -44,7 +43,7 @@ func TestDeepStacksTakeLinearWork(t *testing.T) {
 	}
 }
 
-// The functions of random stacks, with recursion, have the same times as a search through each stack gives.
+// For random stacks with recursion, the times of functions equal the times that a search through each stack yields.
 func TestFunctionsOfRandomStacks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -82,7 +81,8 @@ func TestFunctionsOfRandomStacks(t *testing.T) {
 	}
 }
 
-// Stacks are sorted by their frames, outermost first; each comes before the stacks on top of it, and the unknown one last.
+// Stacks are sorted by their frames, outermost first; each comes before the stacks on top of it, and the unknown stack comes
+// last.
 func TestOrderOfStacks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	table := newStackTable()

@@ -58,7 +58,7 @@ const (
 	maxTreeDepth  = 32
 	maxCallDepth  = 1024    // of the whole trees by which recordings are compared
 	maxTreeNodes  = 1 << 18 // of all slice trees, before small nodes are left out
-	smallTreePart = 2000    // a node is small if it takes less than the whole divided by this
+	smallTreePart = 2000    // a node is small if it takes at most the whole divided by this
 )
 
 // treeBuilder is a tree under construction.
@@ -151,7 +151,7 @@ const (
 	calleesTable = "callees"
 )
 
-// TreeTables returns the names of the call tree tables, with those about single functions first.
+// TreeTables returns the names of the call tree tables, with the tables about individual functions first.
 func TreeTables() []string { return []string{callersTable, calleesTable, treeTable} }
 
 // stackTree builds the tree of a thread in the requested view; nil: for a flame graph.
@@ -202,7 +202,7 @@ func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	nodes := make([]int32, len(paths.steps)) // of the tree, by step
 	for i := 1; i < len(paths.steps); i++ {
 		step := &paths.steps[i]
-		nodes[i] = nodes[step.parent] // steps that are not in the tree count for the innermost one that is
+		nodes[i] = nodes[step.parent] // steps that are not in the tree count as part of the innermost step that is
 		if depth := int(step.depth) - tree.Shared; depth > 0 && depth <= levels {
 			nodes[i] = b.add(nodes[step.parent], p.stacks.frames[step.frame], "")
 		}

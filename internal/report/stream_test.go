@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A stream whose slices overlap is written as tracks below its thread. The reports about a conversion are the same as about its
+// A stream whose slices overlap is written as tracks below its thread. Reports on the converted trace equal the reports on the
 // input.
 func TestStreamsOfConversions(t *testing.T) {
 	input := []byte(`[

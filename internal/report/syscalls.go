@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// SyscallError sums up the runs of a system call that failed with the same error, according to the return values
-// recorded by probes.
+// SyscallError summarizes the runs of a system call that failed with the same error, according to the return values recorded by
+// probes.
 type SyscallError struct {
 	Name  string         `json:"name"`
 	Errno int            `json:"errno"`

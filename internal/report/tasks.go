@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Tasks lists the long tasks of a trace: times in which a thread did not return to the other work that waited for it.
-// Times are nanoseconds; points in time are on the trace's clock.
+// Tasks lists the long tasks of a trace: periods in which a thread did not return to the other work that waited for it. Times are
+// nanoseconds; points in time are on the trace's clock.
 type Tasks struct {
 	Start    timeline.Nanos `json:"start_ns"` // of the trace
 	End      timeline.Nanos `json:"end_ns"`
@@ -35,7 +35,7 @@ type TaskBasis string
 const (
 	LoopTasks     TaskBasis = "tasks"   // tasks of an event loop, as its program recorded them (timeline.LongTasks)
 	SampledTasks  TaskBasis = "samples" // consecutive samples, none of them idle or, in Firefox, of category Other
-	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses, in traces without event loops; no sleeping system calls
+	OutermostWork TaskBasis = "slices"  // outermost slices of the thread, except sleeping system calls; in traces without event loops
 )
 
 // Task is a long task.

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// collectTasks attributes a trace and makes the report on it.
+// collectTasks attributes a trace and returns the report on its tasks.
 func collectTasks(t *testing.T, text string, opts report.TaskOptions) (r *report.Tasks) {
 	t.Helper()
 	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
@@ -84,7 +84,7 @@ func TestTasksOfEventLoops(t *testing.T) {
 	}
 }
 
-// Firefox marks long tasks beside a thread. They count as tasks, and samples show their work.
+// Firefox marks long tasks on a track beside their thread. The marks count as tasks, and samples show the work in them.
 func TestMarkedTasks(t *testing.T) {
 	text, err := os.ReadFile("testdata/firefox-long-task.json")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestMarkedTasks(t *testing.T) {
 	}
 }
 
-// If there are very many tasks, the longest are kept.
+// If there are too many tasks, the report keeps the longest.
 func TestTooManyTasks(t *testing.T) {
 	const all, kept = 9000, 4096
 	var b strings.Builder
@@ -131,7 +131,7 @@ func TestPlaceToSplit(t *testing.T) {
 	}
 }
 
-// A task that never ends has no length, and unwanted tasks do not count.
+// Slices that never end do not count as tasks, nor do tasks that the options exclude.
 func TestWhatIsNoTask(t *testing.T) {
 	const events = `[
 		{"ph":"B","pid":1,"tid":2,"name":"endless","ts":0},

@@ -117,7 +117,7 @@ func (r *Tasks) Many() *table.Report {
 	), tasks}}}}
 }
 
-// manyTasksText sums up the long tasks of many files in a line.
+// manyTasksText summarizes the long tasks of many files in one line.
 func manyTasksText(t *table.Totals) string {
 	if t.Count == 0 && t.Uncounted == 0 {
 		return noTask(timeline.LongTaskLength)
@@ -217,7 +217,7 @@ func partLines(parts []WorkPart, width int) (lines []string) {
 	return lines
 }
 
-// partLine describes a part in a line.
+// partLine describes a part in one line.
 func partLine(p *WorkPart) string {
 	text := strings.TrimSuffix(table.Elide(p.Name, nameWidth)+" "+producers.RecorderNote(p.Name), " ")
 	if p.Count > 1 {
@@ -232,7 +232,7 @@ func partLine(p *WorkPart) string {
 	return text
 }
 
-// contextLines names, for each type, the context with the most time and its share.
+// contextLines names, for each type, the context with the most time and its share, if that is a tenth or more.
 func contextLines(list []ContextTime, all timeline.Nanos) (lines []string) {
 	for i := range list {
 		if i > 0 && list[i-1].Type == list[i].Type {

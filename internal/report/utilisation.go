@@ -14,7 +14,7 @@ import (
 // Utilisation is how busy threads were over time, and with which kinds of work. Times are nanoseconds; points in time are on the
 // trace's clock.
 type Utilisation struct {
-	Start timeline.Nanos `json:"start_ns"` // of the first slice, or busy sample, on a thread
+	Start timeline.Nanos `json:"start_ns"` // of the first slice, or sample, on a thread
 	End   timeline.Nanos `json:"end_ns"`   // of the last
 	Step  timeline.Nanos `json:"step_ns"`  // the time is divided into steps of this length; the last may end after End
 	// Kinds lists the kinds of work, as in attribution.md or according to By.
@@ -36,7 +36,7 @@ const (
 	withoutKind              = "(none)"   // no category, or no name
 	maxKinds                 = 8          // of KindsOfInput and KindsByName, without otherKind
 	maxUsedThreads           = 12
-	smallUse                 = 1000 // threads busy for less than the time divided by this are not shown
+	smallUse                 = 1000 // threads busy for less than the whole time divided by this are not shown
 	useSteps                 = 240
 )
 
@@ -46,10 +46,11 @@ type ThreadUse struct {
 	Shows   string         `json:"shows,omitempty"`   // the url of the page or worker that it runs
 	Sampled bool           `json:"sampled,omitempty"` // known from samples, not from slices
 	Busy    timeline.Nanos `json:"busy_ns"`
-	// CPU is the CPU time of the outermost slices that record it, which took CPUOf; nil if none does.
+	// CPU is the CPU time of the outermost slices that record it, and CPUOf is the length of these slices; CPU is nil if no slice
+	// records it.
 	CPU   *timeline.Nanos `json:"cpu_ns,omitempty"`
 	CPUOf timeline.Nanos  `json:"cpu_of_ns,omitempty"`
-	// ByKind holds the times of Utilisation.Kinds; Steps holds the same for each step.
+	// ByKind holds the time spent on each of Utilisation.Kinds; Steps holds the same by step.
 	ByKind []timeline.Nanos   `json:"by_kind_ns"`
 	Steps  [][]timeline.Nanos `json:"steps_ns"` // by kind, then by step
 
@@ -70,7 +71,7 @@ type useCollector struct {
 	reader *workReader
 	probes bool // there may be probe slices
 	err    error
-	rows   []*ThreadUse // by TrackID: of the threads that are shown and known from slices
+	rows   []*ThreadUse // by TrackID: of the threads that are shown by their slices
 	chart  *chartCollector
 	out    Utilisation
 

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Waterfall lists single OpenTelemetry spans and HTTP archive requests: the ones that failed or took longest. Times are
-// nanoseconds; points in time are on the trace's clock.
+// Waterfall lists individual spans and requests: the ones that failed or took longest. Times are nanoseconds; points in time are
+// on the trace's clock.
 type Waterfall struct {
 	Start, End timeline.Nanos // of its spans
 	Spans      []WaterfallSpan

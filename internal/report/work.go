@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Work sums up the work of some slices, by kind and by function or name. All times are self times: the time of a slice
-// without the slices directly inside it.
+// Work summarizes the work of some slices, by kind and by function or name. All times are self times: the time of a slice without
+// the slices directly inside it.
 type Work struct {
 	Self       timeline.Nanos `json:"self_ns"`
 	ByCategory []CategoryTime `json:"by_category"` // most time first
@@ -31,7 +31,7 @@ type CategoryTime struct {
 	Time     timeline.Nanos `json:"self_ns"`
 }
 
-// WorkPart is a function, or the other slices of one name, within some work.
+// WorkPart is a function, or all slices with the same name that are not functions, within some work.
 type WorkPart struct {
 	Name     string         `json:"name"`
 	Location string         `json:"location,omitempty"` // url:line:column, as far as known
@@ -131,7 +131,7 @@ func (w *workTally) work() Work {
 	return out
 }
 
-// joinOther merges categories with the same name, such as other, and sorts all by time.
+// joinOther merges categories with the same name, such as "other", and sorts all by time.
 func joinOther(list []CategoryTime) []CategoryTime {
 	out := []CategoryTime{}
 	for _, c := range list {
@@ -256,7 +256,7 @@ type workReader struct {
 	ahead      attribution.EventSet
 	have       bool
 	categories []producers.Category // by NameID
-	kinds      []sliceKind          // by NameID; unknownSlice: neither has been looked up yet
+	kinds      []sliceKind          // by NameID; unknownSlice: kind and category have not been looked up yet
 	producers  []producers.Category // by CategoryID: the kind of work according to the category of the producer
 }
 
@@ -349,8 +349,8 @@ func (r *workReader) nameOf(it *timeline.Head, name []byte) (kind sliceKind, cat
 	return kind, cmp.Or(category, r.producers[it.CategoryID])
 }
 
-// selfTime subtracts the time of a slice that ends from the slice around it, and returns its own self time; false if it
-// has none.
+// selfTime returns the self time of a slice that ends; ok is false if the slice has no self time. It also adds the time of the
+// slice to the time inside the slice around it.
 func (s *openWork) selfTime(around *openWork) (self timeline.Nanos, ok bool) {
 	inside := s.inside
 	if s.timed {

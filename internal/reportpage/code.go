@@ -47,7 +47,7 @@ func (d *pageData) json() string {
 	return string(text)
 }
 
-// intern returns the index of a text in a list.
+// intern returns the index of a text in a list, to which it adds new texts.
 func (d *pageData) intern(which int, list *[]string, text string) timeline.Nanos {
 	if d.index[which] == nil {
 		d.index[which] = map[string]int{}

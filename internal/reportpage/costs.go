@@ -89,7 +89,7 @@ func (p *page) costTable(t *costtables.Table) {
 	slices.SortStableFunc(last.Rows, func(a, b costtables.Row) int { return table.FalseFirst(a.None, b.None) })
 	most := timeline.Nanos(0)
 	for i := range t.Rows {
-		if !t.Rows[i].None { // the row for no context would make all others short
+		if !t.Rows[i].None { // the row for no context would make all other bars short
 			most = max(most, t.Rows[i].Self)
 		}
 	}

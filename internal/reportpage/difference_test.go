@@ -41,7 +41,8 @@ func TestDifference(t *testing.T) {
 		}
 		return page.String()
 	}
-	// A box is as wide as the boxes inside it: b from one side beside c from the other. No time is too long.
+	// A box is as wide as the boxes inside it: b from one side beside c from the other. The longest possible times do not
+	// overflow.
 	page := write(tree(node("a", 0, 10*ms, 3*ms), node("b", 1, 7*ms, 7*ms)), tree(node("a", 0, 9*ms, 1*ms), node("c", 1, 8*ms, 8*ms), node("d", 0, 3*ms, 3*ms)))
 	for _, want := range []string{
 		"<rect class=other x=0 y=0 width=10000 height=17><title>main: 10.0 ms before, 9.00 ms now</title></rect>",

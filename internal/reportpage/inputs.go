@@ -108,7 +108,7 @@ func phases(in *report.Interaction) []part {
 	return []part{{class: "other", time: *in.Delay}, {class: "script", time: *in.Processing}, {class: "painting", time: in.Latency - *in.Delay - *in.Processing}}
 }
 
-// unknownPhases returns a time above 0, for the legend, if the phases of some inputs are unknown.
+// unknownPhases returns 1, which adds an entry to the legend, if the phases of some inputs are unknown; otherwise 0.
 func unknownPhases(list []report.Interaction) timeline.Nanos {
 	for i := range list {
 		if list[i].Delay == nil {

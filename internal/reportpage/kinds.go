@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// family is a group of kinds of work with one colour, similar to the one in Chrome's DevTools.
+// family is a group of kinds of work with one colour, which is similar to the colour in Chrome's DevTools.
 type family struct {
 	class, name string
 	kinds       []string
@@ -69,7 +69,7 @@ type part struct {
 	time  timeline.Nanos
 }
 
-// byClass sums times by class, in the order of the families or of the kinds.
+// byClass totals times by class: first the numbered classes in the order of the kinds, then the families.
 func byClass(classes, names []string, times []timeline.Nanos) (parts []part) {
 	for i, class := range classes {
 		name := familyName(class, names[i])

@@ -126,8 +126,8 @@ func (p *page) commands(sections []section) {
 	p.p("</dl>\n")
 }
 
-// NotCounted states in a sentence without its period which slices or samples from one input of a merge a report leaves out, and
-// why.
+// NotCounted returns a sentence, without its period, about the slices or samples from one input of a merge that a report leaves
+// out, and why.
 func NotCounted(r *timeline.Recorder) string {
 	recorded, there, whose := "recorded 1 thread of another input", "the thread", "its"
 	if r.Threads != 1 {

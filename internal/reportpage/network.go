@@ -58,7 +58,7 @@ func (p *page) heaps() {
 // heapHeight is the height of a heap plot, in pixels.
 const heapHeight = 48
 
-// stepParts divides the time of the devices in a step by kind of work.
+// stepParts returns the time of the devices in a step, by kind of work.
 func stepParts(s *report.Step) []part {
 	return []part{{"k1", "compute", s.Compute}, {"k2", "only communication", s.Communication}, {"k3", "only copies", s.Copy}}
 }

@@ -36,7 +36,7 @@ func (p *page) moment(t timeline.Nanos) string {
 // permille returns the share of a part in a whole in thousandths, between 0 and 1000.
 func permille(part, whole timeline.Nanos) int { return scaled(part, whole, 1000) }
 
-// scaled returns the share of a part in a whole, multiplied by n.
+// scaled returns the share of a part in a whole, multiplied by n and rounded, between 0 and n.
 func scaled(part, whole timeline.Nanos, n int) int {
 	if whole <= 0 {
 		return 0
@@ -44,7 +44,7 @@ func scaled(part, whole timeline.Nanos, n int) int {
 	return int(min(max(float64(part)/float64(whole)*float64(n)+0.5, 0), float64(n)))
 }
 
-// percent formats a position in a whole for an attribute, with two decimals.
+// percent formats a position in a whole as a percentage for an attribute, with up to two decimals.
 func percent(part, whole timeline.Nanos) markup {
 	n := scaled(part, whole, 10000)
 	text := strconv.Itoa(n/100) + "." + fmt.Sprintf("%02d", n%100)

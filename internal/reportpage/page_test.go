@@ -55,7 +55,7 @@ func write(t testing.TB, src *Source, all *report.All, opts Options) string {
 	return b.String()
 }
 
-// Golden pages, without style and script. They are read: -update writes them.
+// The pages of the inputs in testdata, without style and script, equal the golden files, which -update writes.
 func TestPages(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(inputs) == 0 {
@@ -197,7 +197,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Names from the input, wherever they are shown, are only text.
+// Names from the input are shown only as text, wherever they occur.
 func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
 		page := write(t, &Source{Name: name, Format: name, Containers: []string{name}, Selected: name, Bytes: 1,
@@ -267,7 +267,7 @@ func nastyReport(name string, n int) *report.All {
 	return a
 }
 
-// The script has a budget, and nothing in it is lost with its comments.
+// The script is not too long, and its source contains nothing that the removal of comments and spaces would damage.
 func TestScript(t *testing.T) {
 	if len(script) > maxScript {
 		t.Errorf("%d bytes, more than %d", len(script), maxScript)
@@ -393,7 +393,7 @@ func TestKeepURLs(t *testing.T) {
 	}
 }
 
-// Pages of recordings in all formats keep the rules, and stay small.
+// Pages of recordings in all formats pass check, and stay small.
 func TestRecordings(t *testing.T) {
 	for _, f := range recording.Some(recording.In(t, ".")) {
 		t.Run(f.Name, func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestSizesOfPages(t *testing.T) {
 	}
 }
 
-// A page has the screenshots of its recording, with a limit.
+// A page shows the screenshots of its recording, up to a limit.
 func TestScreenshotsOfPages(t *testing.T) {
 	page := pageOf(t, "x.json", bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-devtools-ui-saved-small.json.gz")), Options{})
 	check(t, page)

@@ -21,8 +21,8 @@ var flameScript string
 // maxScript bounds the script of a page.
 const maxScript = 20_000
 
-// script is the script of all pages, whose parts share one scope. It omits comments, indentation, and the spaces and line ends
-// that code does not need, and uses let instead of const.
+// script is the script that all pages contain. Its parts share one scope. It omits comments, indentation, and the spaces and line
+// ends that code does not need, and uses let instead of const.
 var script = func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// The page of a recording without busy threads shows its slices, and a page with nothing to show says so.
+// The page of a recording without busy threads shows its slices, and a page with nothing to show states that.
 func TestPagesOfOtherEvents(t *testing.T) {
 	spans, err := os.ReadFile(filepath.Join(recording.Testdata(t), "traces", "otlp", "server.otlp"))
 	if err != nil {
@@ -47,7 +47,7 @@ func TestPageOfRequests(t *testing.T) {
 	}
 }
 
-// The host of a url is a kind of function, without the user name and query of the url.
+// The legend groups functions by the host of their url, without the user name and query of the url.
 func TestHostsInLegends(t *testing.T) {
 	const profile = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,3]},
 		{"id":2,"callFrame":{"functionName":"f","url":"https://bob:SECRET@h1.example/x.js","lineNumber":1}},

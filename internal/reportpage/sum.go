@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// Sum sums up many recordings in one page. It must be closed.
+// Sum summarizes many recordings in one page. It must be closed.
 type Sum struct {
 	fold   *table.Fold
 	list   []summed
 	failed []error
 }
 
-// summed is a recording in a sum.
+// summed is a recording in a Sum.
 type summed struct {
 	name, heading, change string
 }
@@ -32,7 +32,7 @@ func NewSum(memory int64, tempDir string) *Sum {
 // Close removes temporary files.
 func (s *Sum) Close() error { return s.fold.Close() }
 
-// manyTables returns the tables of a recording that are summed.
+// manyTables returns the tables of a recording that a Sum combines.
 func manyTables(all *report.All) []*table.Table {
 	inputs, tasks := new(report.Inputs), new(report.Tasks)
 	if all.Inputs != nil {
@@ -72,7 +72,7 @@ func (s *Sum) Add(ctx context.Context, name string, t *load.Trace) error {
 // Fail records that a recording could not be read.
 func (s *Sum) Fail(err error) { s.failed = append(s.failed, err) }
 
-// Page writes the page.
+// Page returns the page after the last call of Add and Fail.
 func (s *Sum) Page(ctx context.Context) ([]byte, error) {
 	if err := s.fold.Finish(ctx); err != nil {
 		return nil, err

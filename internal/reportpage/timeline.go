@@ -117,8 +117,8 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
-// onLine returns a span with its line in a waterfall: the line of a span or request that starts at that time, preferably
-// one with that length.
+// onLine returns a span with its line in a waterfall: the line of a span or request that starts at from, preferably one with the
+// length dur. If none starts at from, it is the line of the shortest one that contains the interval.
 func onLine(w *report.Waterfall, from, dur timeline.Nanos) span {
 	s := at(from, dur)
 	if w != nil {
@@ -257,7 +257,8 @@ func (p *page) lanes(pins []pin) {
 // hatch is the pattern for garbage collection, so that it is distinguished by more than its colour.
 const hatch markup = "<defs><pattern id=hatch width=4 height=4 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\"><rect class=gc width=4 height=4 /><rect class=gap width=1.2 height=4 /></pattern></defs>"
 
-// ticks returns at most most times for an axis that starts at start: multiples of 1, 2 or 5 times a power of ten.
+// ticks returns times for an axis that starts at start, no more than the parameter most allows: multiples of 1, 2 or 5 times a
+// power of ten.
 func ticks(start, length timeline.Nanos, most int) (times []timeline.Nanos, step timeline.Nanos) {
 	step = 1
 	for i := 0; length/step >= timeline.Nanos(most) && step < math.MaxInt64/5; i++ {

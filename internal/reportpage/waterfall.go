@@ -99,7 +99,7 @@ type waterfallLayout struct {
 	spans    []report.WaterfallSpan
 	starts   []timeline.Nanos // by span: the time at the left end of the axis
 	length   timeline.Nanos   // of the axis
-	relative bool             // each trace has its own start, because they would be too small on one axis
+	relative bool             // each trace has its own start, because traces would be too small on one axis
 	classes  map[string]string
 }
 

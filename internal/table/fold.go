@@ -22,7 +22,7 @@ const (
 	NotFolded Folding = iota
 	Listed            // the rows of all files, worst first, each with its file
 	Grouped           // rows with equal Group columns are combined
-	Ranked            // Grouped, with percentiles of the Main column in single rows
+	Ranked            // Grouped, with percentiles of the Main column in individual rows
 	RankedBy          // Grouped, with percentiles of the values from AddValue
 )
 

@@ -72,7 +72,7 @@ f,b.js:1,2,2,10,62500000,250000000,1
 	}
 }
 
-// Percentiles count all single rows in all files.
+// Percentiles are computed over the individual rows of all files.
 func TestFoldRanks(t *testing.T) {
 	var reports []*Report
 	for file := range 7 {
@@ -116,7 +116,7 @@ func TestFoldOrder(t *testing.T) {
 	}
 }
 
-// Memory is bounded however many names there are, and the sum is complete.
+// The number of rows is bounded, however many names there are, and the row for the others has the remaining counts and times.
 func TestFoldLimit(t *testing.T) {
 	rows := make([]foldRow, maxRows+1000)
 	for i := range rows {

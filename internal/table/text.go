@@ -100,7 +100,7 @@ func (r *Report) LastRows() {
 	}
 }
 
-// JoinQuiet replaces quiet sections by one line with their subjects, unless there are no other sections.
+// JoinQuiet replaces the quiet sections with one line that lists their subjects, unless there are no other sections.
 func (r *Report) JoinQuiet(text func(count int, names string) string) {
 	others := slices.DeleteFunc(slices.Clone(r.Sections), func(s Section) bool { return s.Quiet != "" })
 	if len(others) == 0 || len(others) == len(r.Sections) {

@@ -19,7 +19,7 @@ type operationTime struct {
 	first              timeline.Nanos
 }
 
-// onPath sums the critical path by operation, most time first.
+// onPath totals the time on the critical path by operation, most time first.
 func (j *judge) onPath() (list []operationTime) {
 	for i := range j.Spans.Path {
 		s := &j.Spans.Path[i]
@@ -155,7 +155,7 @@ func (j *judge) serviceTiles() {
 	}
 }
 
-// sameFailure is the sum of the failures of a service with the same message.
+// sameFailure combines the failures of a service with the same message.
 type sameFailure struct {
 	report.SpanFailure     // the first one, with Count and Origins of all
 	kinds              int // the number of operations or urls

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Operations of a service that fail with the same message are one issue; another service or message is another issue.
+// Failures of a service with the same message form one issue, even in several operations; failures of another service, or with
+// another message, form another issue.
 func TestSameFailuresAreOneIssue(t *testing.T) {
 	all := &report.All{End: 100 * millisecond, Spans: &report.AllSpans{Spans: &report.Spans{Spans: 9}, Longest: &report.SpanRow{Length: 50 * millisecond}}}
 	all.Spans.Spans.Failures = []report.SpanFailure{

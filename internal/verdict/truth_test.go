@@ -319,8 +319,8 @@ func busiestMain(events []chromeEvent) (busiest [2]float64) {
 	return busiest
 }
 
-// The largest content of a page came as long after the start of its navigation as stated, and the recorder's tasks do not
-// count as the reader's.
+// The stated time from the start of a navigation to the largest content matches the events, and the recorder's tasks do not count
+// as the reader's.
 func TestTruthChromeLoad(t *testing.T) {
 	input := recording.Read(t, recording.Large(t, "traces/chrome/chrome-devtools-medium.json.gz"))
 	events := chromeEvents(t, input)
@@ -415,7 +415,7 @@ func TestTruthProfile(t *testing.T) {
 		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
 }
 
-// The largest content of a Firefox page is the time in its marker.
+// The stated time of the largest content of a Firefox page is the time in its marker.
 func TestTruthFirefox(t *testing.T) {
 	input := recording.Bytes(t, "traces/firefox/gecko/ff-gecko-tiny.json.gz")
 	painted := 0.0
@@ -727,7 +727,7 @@ func TestTruthProbes(t *testing.T) {
 	expect(t, judged(t, input), "kind: probes", fmt.Sprintf("heading: The slowest statement took %s: “%s”", table.Length(timeline.Nanos(statements[top])), quote(top).Text))
 }
 
-// A recording without events or times says so, and makes no statement about time.
+// The verdict on a recording without events or times states that, and makes no statement about time.
 func TestTruthOther(t *testing.T) {
 	for input, want := range map[string]string{
 		`[]`: "heading: The recording has no events",

@@ -27,7 +27,7 @@ type Kind string
 // The kinds of recordings.
 const (
 	WebPage Kind = "web page"
-	Profile Kind = "profile" // call stack samples without tasks of a page
+	Profile Kind = "profile" // call stack samples, but no tasks of a page
 	Service Kind = "service trace"
 	Archive Kind = "HTTP archive"
 	Job     Kind = "GPU job"
@@ -79,7 +79,7 @@ type Issue struct {
 	Section string  `json:"section,omitempty"`
 }
 
-// Moment is a time on a thread.
+// Moment is an interval of a recording; Thread is nil if it is not on a particular thread.
 type Moment struct {
 	Start    timeline.Nanos   `json:"ts_ns"`
 	Duration timeline.Nanos   `json:"dur_ns"`
@@ -389,7 +389,7 @@ func (j *judge) heading(r Rating, format string, args ...any) {
 	j.out.Heading, j.out.Rating = text(format, args...), r
 }
 
-// finish sorts the issues and fills up the tiles.
+// finish sorts and limits the issues, adds the sentences in Trust, and fills up the tiles.
 func (j *judge) finish() {
 	slices.SortStableFunc(j.out.Issues, func(a, b Issue) int { return cmp.Compare(b.Gain, a.Gain) })
 	j.out.Issues = j.out.Issues[:min(len(j.out.Issues), maxIssues)]

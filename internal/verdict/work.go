@@ -83,7 +83,8 @@ func largestKinds(w *report.Work) (kinds Text) {
 	return kinds
 }
 
-// onCPU returns how long a thread was on a CPU, and the time for which that is known; ok is false unless that is most of its busy time.
+// onCPU returns how long a thread was on a CPU, and the length of the slices for which this is known; ok is false unless these
+// slices are most of its busy time.
 func onCPU(t *report.ThreadUse) (cpu, of timeline.Nanos, ok bool) {
 	if t == nil || t.CPU == nil || t.CPUOf <= t.Busy/2 {
 		return 0, 0, false
@@ -217,7 +218,7 @@ func isWrapper(name string) bool {
 		strings.HasPrefix(name, "Receive mojo") || name == "(program)" || name == "(root)"
 }
 
-// forcedIssue adds an issue about style and layout that script forces, and returns its sum.
+// forcedIssue adds an issue about style and layout that script forces, and returns the total.
 func (j *judge) forcedIssue() (all report.ForcedTime) {
 	var worst *report.StackForced
 	if j.Forced == nil {

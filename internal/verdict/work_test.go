@@ -7,8 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A task is mostly one part only if that takes at least half of it; functions without a name or with only an address
-// are not named.
+// A task is mostly one part only if that part takes at least half of it; functions without a name or with only an address are not
+// named.
 func TestMostly(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	kinds := []report.CategoryTime{{Category: "paint", Time: 61 * ms}, {Category: "layout", Time: 21 * ms}}

@@ -68,8 +68,8 @@ function hint(text, e) {
   tip.style.top = (e.clientY + box.height + 24 > innerHeight ? e.clientY - box.height - 10 : e.clientY + 16) + "px";
 }
 
-// Show buttons select a row in the timeline of the page, and also in the viewer if the page is in a frame beside one, as the
-// name of the frame indicates.
+// Show buttons select an interval in the timeline of the page or a line in its waterfall. If the page is in a frame beside a
+// viewer, as the name of the frame indicates, they also select the interval in the viewer.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 for (const row of $$("[data-at]")) {
   const place = row.dataset.at, [from, dur, at] = place.split(" ").map(Number), line = row.dataset.line, button = make("button", "show", "Show");
@@ -82,7 +82,7 @@ for (const row of $$("[data-at]")) {
   (row.querySelector(".more") || row.cells[0]).append(button);
 }
 
-// A click on a title sorts a table: numbers in descending, texts in ascending order. A second click reverses it.
+// A click on a title sorts a table: numbers in descending, texts in ascending order. A second click reverses the order.
 for (const table of $$(".rows table")) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   for (const [i, th] of heads.entries()) {
@@ -99,7 +99,7 @@ for (const table of $$(".rows table")) {
   }
 }
 
-// The list of sections marks the one in view.
+// The list of sections marks the section in view.
 const places = $$("nav a");
 addEventListener("scroll", () => {
   const at = places.findLast(a => $(a.hash.slice(1)).getBoundingClientRect().top < innerHeight / 3);

@@ -1,4 +1,5 @@
-// timeline draws the slices between from and to, which the strip selects: nanoseconds since the start of the timeline.
+// timeline draws the slices between from and to, which the user selects in the strip. Both are nanoseconds since the start of the
+// timeline.
 function timeline(c) {
   const LINE = 15, HEAD = 18, AXIS = 20, kinds = c.kinds.length, strip = $("strip"), box = $("flames"), canvas = $("canvas"), g = canvas.getContext("2d");
   let from = 0, to = c.length, at = null, over = null, palette = {}, pending = 0, tops = [];
@@ -16,7 +17,7 @@ function timeline(c) {
     for (let i = 0; i < r.c.length; i += 2) slices[told += r.c[i]].cpu = r.c[i + 1] / 100;
     const short = [];
     for (let i = 0; i < r.b.length; i += 3) short.push({from: (step += r.b[i]) * c.step, kind: r.b[i + 1], part: r.b[i + 2] / 1000});
-    // Levels below 99 % of the time are shown on request.
+    // Levels below the first ones, which contain 99 % of the time, are shown on request.
     const inDepth = new Array(r.depths + 1).fill(0);
     for (const s of slices) inDepth[s.depth] += s.to - s.from;
     const all = inDepth.reduce((a, b) => a + b, 0);
@@ -68,7 +69,7 @@ function timeline(c) {
     }, 150);
   }
 
-  // show selects an interval and a slice in it on a row. start counts from the start of the recording.
+  // show selects an interval and a slice in it on a row. start is relative to the start of the recording.
   function show(start, length, row, exact) {
     const a = start - c.start, margin = exact ? 0 : length * 0.2 || c.length / 200, inside = rows[row]?.slices.filter(s => s.from < a + length + c.unit && s.to > a) || [];
     at = inside.find(s => s.from >= a - c.unit && s.to <= a + length + c.unit) || inside[0] || null;
@@ -183,7 +184,7 @@ function timeline(c) {
     g.restore();
   }
 
-  // inside sums the selection: kinds by self time, names with the slices inside them.
+  // inside totals the selection: self times by kind, and times including the slices inside by name.
   function inside() {
     const times = new Array(kinds).fill(0), names = new Map();
     let cpu = 0, of = 0, busy = 0;
