@@ -1,6 +1,6 @@
 package merge
 
-// groups is a partition of the numbers from 0 on into disjoint sets. The lowest number of a set represents it.
+// groups partitions the numbers 0, 1, … into disjoint sets. The lowest number in a set represents it.
 type groups []int
 
 func newGroups(n int) groups {

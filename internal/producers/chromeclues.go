@@ -86,8 +86,8 @@ func (r *ChromeClues) response(ev *timeline.Event) error {
 	})
 }
 
-// responseError bounds, in ns, how far the two times of a response differ: of 1,922 responses, two differed by more than 1.3 µs,
-// and none by more than 47 µs.
+// responseError bounds, in ns, how far the two times of a response differ. Of 1,922 differences, two were greater than 1.3 µs, and
+// none was greater than 47 µs.
 const responseError = 50_000
 
 // nanos converts a number of units to nanoseconds, exactly for integers. It returns false if the result is out of range.

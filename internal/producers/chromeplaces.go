@@ -25,7 +25,7 @@ var chromePlaces = []struct{ category, group string }{
 	{"v8", groupV8}, {"disabled-by-default-v8.", groupV8}, {"blink_gc", groupV8}, {"blink.gc", groupV8}, {"disabled-by-default-blink_gc", groupV8},
 }
 
-// chromeNames lists the groups by name prefix, for slices with unspecific categories (devtools.timeline, …).
+// chromeNames lists the groups by name prefix, for slices with generic categories (devtools.timeline, …).
 var chromeNames = []struct{ name, group string }{
 	{"EventTiming", groupInput}, {"AnimationFrame", groupFrames}, {"ResourceLoad", groupLoad},
 }

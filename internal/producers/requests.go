@@ -2,7 +2,7 @@ package producers
 
 import "bytes"
 
-// maxRequestName bounds the name of a request in bytes. The whole address is an argument.
+// maxRequestName bounds the name of a request in bytes. The event's arguments include the whole address.
 const maxRequestName = 512
 
 // AppendRequestName appends the name of a network request, the most distinctive part first:
@@ -11,7 +11,7 @@ const maxRequestName = 512
 //	POST api/cart · e.org:8080   the method unless it is GET; two parts of the path if the last one has no dot
 //	e.org                        the root of a host
 //	data:image/png               only the type of data urls
-//	u                            other text, without query and fragment
+//	u                            other text, without its query or fragment
 //
 // It appends nothing for a request with neither an address nor a method.
 func AppendRequestName(to, method, url []byte) []byte {
@@ -42,7 +42,7 @@ func appendAddress(to, url []byte) []byte {
 	return append(to, host...)
 }
 
-// withoutUser returns the text after a user name and password. It is also for paths, which may contain an address.
+// withoutUser returns the text after a user name and password. It is also used for paths, which may contain an address.
 func withoutUser(text []byte) []byte {
 	if at := bytes.LastIndexByte(text, '@'); at >= 0 && bytes.IndexByte(text[:at], ':') >= 0 {
 		return text[at+1:]

@@ -1,4 +1,4 @@
-// Package recording finds recorded traces for tests and benchmarks, and selects how many tests run. The recordings are in the module's
+// Package recording finds recorded traces for tests and benchmarks, and determines how many tests run. The recordings are in the module's
 // testdata folder; larger ones are in an optional folder named shared next to the checkout.
 //
 // By default, tests are quick and use only testdata, so that they behave the same on every machine. With WEFT_TESTS=all in the
@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// maxUnpacked limits the size of unpacked files, so that a wrong file cannot exhaust the memory of a test run.
+// maxUnpacked limits the size of unpacked files, so that a bad file cannot exhaust the memory of a test run.
 const maxUnpacked = 1 << 30
 
 // Testdata returns the path of the module's testdata folder.
@@ -56,8 +56,8 @@ func Some[T any](all []T) []T {
 	return some
 }
 
-// Path returns the path of a file in testdata, for example "traces/chrome/chrome-devtools-tiny.json", or of the file with ".gz" after that
-// name.
+// Path returns the path of a file in testdata, for example "traces/chrome/chrome-devtools-tiny.json". If only a compressed version of the
+// file exists, with ".gz" added to the name, it returns the path of that version.
 func Path(tb testing.TB, name string) string {
 	tb.Helper()
 	path, ok := locate([]string{Testdata(tb)}, name)
@@ -107,8 +107,8 @@ const (
 	maxWhole = 1_100_000
 )
 
-// In returns the recordings in and below some folders of traces, for example "firefox/processed", sorted by name: from testdata and,
-// if all tests run, from shared. It omits large ones.
+// In returns the recordings in the given subfolders of traces, for example "firefox/processed", and below them, sorted by name. They
+// are from testdata and, if all tests run, from shared. It omits large ones.
 func In(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -127,7 +127,7 @@ func Every(tb testing.TB, folders ...string) []File {
 	return within(tb, maxQuick, folders)
 }
 
-// within returns the recordings of at most largest bytes, as stored.
+// within returns the recordings whose stored size does not exceed largest, in bytes.
 func within(tb testing.TB, largest int64, folders []string) []File {
 	tb.Helper()
 	var files []File
@@ -238,14 +238,14 @@ func Read(tb testing.TB, path string) []byte {
 	return unpacked
 }
 
-// Name returns the name of a recording without folder and extensions, for the names of subtests.
+// Name returns the name of a recording without its folder, ".gz" and ".json", for the names of subtests.
 func Name(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	return strings.TrimSuffix(name, ".json")
 }
 
-// locateTestdata finds the testdata folder that contains recordings, because packages and the modules below tools have testdata
-// folders too.
+// locateTestdata finds the testdata folder that contains traces. Packages and the modules in tools have testdata folders too, which it
+// skips.
 func locateTestdata() (dir string, ok bool) {
 	parent, ok := findUp(filepath.Join("testdata", "traces"))
 	if !ok {

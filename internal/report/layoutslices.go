@@ -16,11 +16,11 @@ type phaseEvent struct {
 	mustBe producer // the producer that it must come from
 }
 
-// producer is the program that events with a name come from.
+// producer is the program that writes the events with a certain name.
 type producer uint8
 
 const (
-	anyProducer producer = iota // the user named it
+	anyProducer producer = iota // for event names that the user specified
 	chrome
 	firefox
 )
@@ -65,7 +65,7 @@ func isDevTools(category []byte) bool {
 }
 
 // phaseOf returns the kind of phase of an event, or nil, and the name by which it was found: the name of the event or,
-// in Firefox, of the marker. Each event name is looked up only once.
+// in Firefox, of the marker. An event name with a NameID is looked up only once.
 func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	if marker := c.markerName(it.Args); marker != nil {
 		return c.findPhase(marker), marker
@@ -122,7 +122,7 @@ func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item)
 	case firefox:
 		return s, marker
 	}
-	return s, !timeline.IsCall(it.Category) // otherwise a script function has the name
+	return s, !timeline.IsCall(it.Category) // a call is a script function with the same name
 }
 
 // eventContext returns the frame or window for which an event happened, and whether it has a frame, like Chrome events, or
@@ -157,7 +157,7 @@ func contextOf(arg *timeline.Arg) layoutContext {
 	return layoutContext{text: string(arg.AppendText(nil)), isText: true}
 }
 
-// probeArg is an argument of a probe, with the argument of the end if that differs.
+// probeArg is an argument of a probe. If its value at the end of the slice differs, end holds that value.
 type probeArg struct {
 	name  string
 	value timeline.Arg
@@ -225,8 +225,8 @@ func (p *probe) setEnd(name string, value timeline.Arg) {
 	}
 }
 
-// arg returns the argument declared with a name. Without such an argument, it returns the argument at the place where the
-// browser's probes have it, unless the argument there is declared with one of the other names; nil if not found.
+// arg returns the argument declared with the given name. If the probe lacks it, arg returns the argument at place, its index in
+// the browser's own probes, unless that argument has one of the other names. If it finds nothing, it returns nil.
 func (p *probe) arg(name string, place int, others ...string) *probeArg {
 	for i := range p.args {
 		if p.args[i].name == name {
@@ -247,7 +247,7 @@ func (a *probeArg) text() string {
 	return string(a.value.AppendText(nil))
 }
 
-// atEnd returns the value of the argument at the end.
+// atEnd returns the argument's value at the end of the slice.
 func (a *probeArg) atEnd() *timeline.Arg {
 	if a.end != nil {
 		return a.end
@@ -264,7 +264,7 @@ func phaseName(arg *timeline.Arg) string {
 	return string(arg.AppendText(nil))
 }
 
-// layoutStart returns the data of a layout probe. Missing arguments are empty texts.
+// layoutStart returns the data of a layout probe. Missing arguments become empty strings.
 func (p *probe) layoutStart() layoutStart {
 	s := layoutStart{provider: p.provider, missing: p.flags & (flagUnbalanced | flagNeverEnded)}
 	s.key.context.isText = true

@@ -75,7 +75,7 @@ func (d *decoder) readDisplay(c *counter) error {
 	})
 }
 
-// readGroups reads samples in the older form: a group, or a list of groups, of which the first with samples counts.
+// readGroups reads samples in the older form: a group, or a list of groups. It keeps only the first group that has samples.
 func (d *decoder) readGroups(c *counter) error {
 	group := func() error {
 		into := &c.samples
@@ -313,7 +313,7 @@ func (k counterKind) rate(count, length float64) float64 {
 	return perUnit(count, length/1000)
 }
 
-// since is like nanos, for the start of an interval, but clamps it to the start of the trace.
+// since converts the start of an interval like nanos, but replaces a time before the start of the trace with 0.
 func (c *converter) since(ms float64) (timeline.Nanos, bool) {
 	at, ok := c.nanos(ms)
 	if !ok && timeProblem(ms) == problem.EventNegativeTimestamp {
@@ -351,8 +351,8 @@ func (c *converter) addCounters() error {
 	})
 }
 
-// processOf returns the process of a counter: in the processed form by its main thread or pid, otherwise the process of
-// the profile. It creates a missing one.
+// processOf returns the process of a counter. In the processed form, it finds the process by its main thread or pid;
+// otherwise, it is the process of the profile. If the process does not exist yet, processOf creates it.
 func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
 		return c.threads[p.firstThread+int(main)].process

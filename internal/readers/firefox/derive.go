@@ -131,7 +131,7 @@ func (d *deriver) time(row int32, t *float64) bool {
 
 func (d *deriver) add(m marker) { d.th.markers = append(d.th.markers, m) }
 
-// interval adds the marker of a row with both times. It pairs the two such rows of a network request.
+// interval adds the marker of a row with both times. A network request has two such rows, which it pairs.
 func (d *deriver) interval(m marker, end float64, kind int32) {
 	if !d.time(m.row, &m.start) {
 		return

@@ -36,8 +36,8 @@ const (
 // maxParts limits the number of parts, since each costs time for every marker. Real templates have a few.
 const maxParts = 64
 
-// template parses a label. An unknown placeholder is empty, as in the front end. whole is false if the label is too
-// long to be used in full.
+// template parses a label. An unknown placeholder is empty, as in the front end. whole is false if the label exceeds
+// a limit, so that it cannot be used in full.
 func (s *schema) template(text string) (t template, whole bool) {
 	for range maxParts {
 		open := strings.IndexByte(text, '{')
@@ -127,7 +127,7 @@ type labelled struct {
 	values         []value // by slot; strings are resolved
 }
 
-// maxLabel limits the length of a label: a template can repeat a long text many times.
+// maxLabel limits the length of a label without its last part: a template can repeat a long text many times.
 const maxLabel = 1 << 10
 
 // appendLabel appends the text of a label.

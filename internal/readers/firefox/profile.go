@@ -102,7 +102,7 @@ func (d *decoder) profileMember(p *profile, key string) error {
 }
 
 // unknownMember skips a member of a profile or thread that has no counterpart in a timeline. It counts the member
-// unless that is null or an empty list.
+// unless its value is null or an empty list.
 func (d *decoder) unknownMember(key string) error {
 	c, err := d.Peek()
 	if err != nil {

@@ -32,10 +32,10 @@ func addressOf(text []byte) address {
 	return address{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// maxRedirect limits the total length of the addresses of a redirect that is resolved.
+// maxRedirect limits the total length of a redirect's two addresses; the targets of longer redirects are not resolved.
 const maxRedirect = 64 << 10
 
-// redirectOf returns the target of a redirect; to, from redirectURL, may be relative.
+// redirectOf returns the target of a redirect. The parameter to is the value of redirectURL, which may be relative.
 func redirectOf(from, to []byte) address {
 	if len(to) == 0 || len(from)+len(to) > maxRedirect {
 		return address{}
@@ -169,7 +169,7 @@ type joiner struct {
 
 	current   address
 	requests  []mention // requests for the address, in time order
-	redirects []mention // redirects to the address that no request has followed so far
+	redirects []mention // redirects to the address, until a request follows them
 }
 
 // maxPerAddress limits the number of stored requests for an address, and of redirects to the address: the latest are kept.

@@ -1,6 +1,6 @@
 //go:build !race
 
-// With the race detector, the compiler allocates where it otherwise does not.
+// With the race detector, compiled code allocates memory in places where it otherwise does not.
 
 package jsprofile
 

@@ -10,15 +10,15 @@ import (
 
 // Times contains the sample times of a self-profile, and other clues to its position in a trace.
 type Times struct {
-	Times     []timeline.Nanos // sorted, as Read without Places adds them
+	Times     []timeline.Nanos // sorted; Read adds the same times if Places is nil
 	Script    []timeline.Nanos // times of the samples with JavaScript on the stack, sorted
 	Resources []string         // addresses of the scripts
-	Origin    *timeline.Nanos  // the time origin; nil: unknown. With an origin, the times are since 1970
+	Origin    *timeline.Nanos  // the time origin; nil: unknown. With an origin, the times are relative to 1970
 	Step      timeline.Nanos   // resolution of the page's clock
 	Offset    int64            // position of the profile in the input, in bytes
 }
 
-// ReadTimes reads the times of the unpacked profiles of r, in input order. Its errors are like Read's.
+// ReadTimes reads the times of the unpacked profiles in r, in input order. It returns the same kinds of errors as Read.
 func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]Times, error) {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {
@@ -31,7 +31,7 @@ func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return all, nil
 }
 
-// times returns the times of a profile, since 1970 if its time origin is known.
+// times returns the times of a profile. If its time origin is known, they are relative to 1970.
 func (p *profile) times(origin *timeline.Nanos) Times {
 	t := Times{Origin: origin, Offset: p.offset, Times: make([]timeline.Nanos, 0, p.samples.Len())}
 	for _, s := range p.samples.All() {
