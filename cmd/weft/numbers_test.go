@@ -36,7 +36,7 @@ func TestThousands(t *testing.T) {
 
 // --from and --to accept the times printed in columns.
 func TestMomentText(t *testing.T) {
-	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1: "0.000001ms", 1210997123: "1,210.997123ms", 3600 * 1e9: "3,600,000.000ms"} {
+	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1: "0.000001ms", 250_000: "0.250ms", 1210997123: "1,210.997123ms", 3600 * 1e9: "3,600,000.000ms"} {
 		if got := table.MomentText(at); got != want {
 			t.Errorf("%d: %s, want %s", at, got, want)
 		}
@@ -47,5 +47,8 @@ func TestMomentText(t *testing.T) {
 		if got, err := read.In(selection.Span{End: 3600 * 1e9}); got != at || err != nil {
 			t.Errorf("%s is read as %d: %v", want, got, err)
 		}
+	}
+	if got := table.MomentText(-1_000_000); got != "-1.000ms" {
+		t.Error(got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // span is the Span of a trace of 2 s whose clock starts an hour earlier.
 var span = selection.Span{Start: 3600_000_000_000, End: 3602_000_000_000}
 
-func TestParse(t *testing.T) {
+func TestParseMoment(t *testing.T) {
 	for text, want := range map[string]timeline.Nanos{
 		"0":                   0,
 		"0.0":                 0,
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrors(t *testing.T) {
+func TestParseMomentErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "is not a time",
 		"@":                      "is not a time",
@@ -141,7 +141,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
+func TestFormatMoment(t *testing.T) {
 	for at, want := range map[timeline.Nanos]string{
 		0: "0ms", 1: "0.000001ms", 250_000: "0.25ms", 100_000_000: "100ms", -1_500_000: "-1.5ms",
 		math.MaxInt64: "9223372036854.775807ms", math.MinInt64: "-9223372036854.775808ms",
@@ -152,8 +152,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that Parse does not panic, and that a formatted time parses to the same time.
-func FuzzParse(f *testing.F) {
+// FuzzParseMoment checks that Parse does not panic, and that a formatted time parses to the same time.
+func FuzzParseMoment(f *testing.F) {
 	for _, text := range []string{"", "0", "5", "1.5s", "@1,234.5ms", "12µs", "9223372036.854775807s", "1,00ns", "@.s", "+1s"} {
 		f.Add(text, int64(3600), int64(7200))
 	}

@@ -18,7 +18,7 @@ func all(t *testing.T) []Script {
 	return scripts
 }
 
-func TestAll(t *testing.T) {
+func TestShipped(t *testing.T) {
 	var names []string
 	for _, s := range all(t) {
 		names = append(names, s.File())
@@ -80,7 +80,7 @@ func TestFindScript(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if s, err := FindScript(tt.tracer, tt.name); err != nil || s.File() != tt.want {
-			t.Errorf("Find(%q, %q) = %v, %v; want %s", tt.tracer, tt.name, s, err, tt.want)
+			t.Errorf("FindScript(%q, %q) = %v, %v; want %s", tt.tracer, tt.name, s, err, tt.want)
 		}
 	}
 	if _, err := FindScript("", "layout"); err == nil || !strings.Contains(err.Error(), "layout.bt or layout.d") {

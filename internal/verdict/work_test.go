@@ -29,3 +29,15 @@ func TestMostly(t *testing.T) {
 		t.Errorf("a task without parts: %q", got)
 	}
 }
+
+// Slices around all the work of a task do not name it.
+func TestWrappers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"RunTask": true, "ThreadControllerImpl::RunTask": true, "ThreadPool_RunTask": true, "v8.run": true, "FunctionCall": true, "(program)": true,
+		"Layout": false, "RunTaskLater": false, "onclick": false, "": false,
+	} {
+		if got := isWrapper(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		if control.Flush() != nil {
 			return
 		}
-		s.told()
+		s.markNotified()
 		select {
 		case <-changed:
 		case <-r.Context().Done():

@@ -139,8 +139,8 @@ func (s *Server) change() {
 	s.changed = make(chan struct{})
 }
 
-// told records that the state of all traces was sent to a page.
-func (s *Server) told() {
+// markNotified records that the state of all traces was sent to a page.
+func (s *Server) markNotified() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.traces {

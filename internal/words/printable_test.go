@@ -13,7 +13,7 @@ import (
 )
 
 // Spreadsheets evaluate texts that look like a formula, so texts from traces must not look like one. Numbers stay numbers.
-func TestLines(t *testing.T) {
+func TestPrintableFields(t *testing.T) {
 	fields := []string{"=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "-12", "+1.5e-7", "-", "", "a=b", "'", "\t=1", "-13 [ frameCon ]"}
 	want := []string{"'=cmd|'/C calc'!A0", "'+1+1", "'-2+3", "'@SUM(A1)", "-12", "+1.5e-7", "'-", "", "a=b", "'", `\t=1`, "'-13 [ frameCon ]"}
 	if got := words.PrintableFields(fields); !slices.Equal(got, want) {
@@ -56,7 +56,7 @@ func TestSpecial(t *testing.T) {
 }
 
 // No function here changes the prefix that PlainPrefix finds.
-func TestPlain(t *testing.T) {
+func TestPlainPrefix(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a\\b~ ": 5, "ab\x7f": 2, "\tx": 0, "aé": 1} {
 		if got := words.PlainPrefix([]byte(text)); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)

@@ -7,7 +7,7 @@ import (
 )
 
 // The widths are from Unicode's EastAsianWidth.txt (W, F: 2); marks have width 0.
-func TestOf(t *testing.T) {
+func TestWidth(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want int

@@ -77,6 +77,9 @@ const isDropped = 1
 // keptKey returns the next key of args whose value is kept, skipping the others. It returns false at the end of args.
 func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	s := es.S
+	if es.args.KeepsAll() {
+		return s.Key()
+	}
 	for {
 		if s.CachedKey(es.dropped) == 0 {
 			if key, ok = s.Key(); !ok || es.args.Keeps(key) {

@@ -270,7 +270,7 @@ func newBlockPool(workers int, prototype *eventScanner, free []*block) *blockPoo
 	for range workers {
 		p.group.Go(func() {
 			es := &eventScanner{
-				ArgReader: newArgReader(new(jsonscan.Scanner), timeline.NewArgsEncoder()), args: prototype.args, dropped: new(jsonscan.KeyCache),
+				ArgReader: newArgReader(new(jsonscan.Scanner), timeline.NewArgsEncoder()), args: prototype.args, dropped: droppedKeys(&prototype.args),
 				tracing: prototype.tracing,
 			}
 			es.unknown = func([]byte) { es.odd = true }

@@ -50,6 +50,14 @@ type Options struct {
 	block int // size of a block; 0: blockSize
 }
 
+// droppedKeys returns a cache of dropped keys, or nil if all are kept.
+func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
+	if f.KeepsAll() {
+		return nil
+	}
+	return new(jsonscan.KeyCache)
+}
+
 // Read reads the unpacked Chrome JSON trace r into b. Errors from r, b and ctx, and errors about inputs that are not Chrome
 // JSON traces, include the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
@@ -110,7 +118,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			ArgReader: newArgReader(jsonscan.NewIn(readers.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: new(jsonscan.KeyCache),
+			ArgReader: newArgReader(jsonscan.NewIn(readers.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: droppedKeys(&opts.Args),
 			tracing: opts.Profiles != nil,
 		},
 

@@ -115,7 +115,7 @@ type eventScanner struct {
 	odd               bool         // the event has an unknown member
 	unknown           func([]byte) // receives unknown keys
 
-	dropped *jsonscan.KeyCache // keys of dropped arguments
+	dropped *jsonscan.KeyCache // keys of dropped arguments; nil if all are kept
 }
 
 // otherFields are the fields whose values Members does not read.

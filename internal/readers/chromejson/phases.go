@@ -40,7 +40,7 @@ func (rd *reader) event() error {
 	return err
 }
 
-// phase adds the event according to its phase; it contains the only switch on the phase (section 17, phase table). It reports
+// phase adds the event according to its phase; it contains the only switch on the phase (section 1). It reports
 // whether it added an event that can carry a flow end.
 func (rd *reader) phase() (carrier bool, err error) {
 	switch rd.ev.ph {
@@ -252,7 +252,7 @@ func (rd *reader) weftID(name string, f field) {
 	rd.weftValue(name, v)
 }
 
-// threadState adds a T event that is a thread state (section 17).
+// threadState adds a T event that is a thread state (section 1).
 func (rd *reader) threadState() error {
 	dur, ok := rd.duration()
 	if !ok {
@@ -440,7 +440,6 @@ func (rd *reader) unpackSnapshot() {
 		return
 	}
 	rd.encodeAgain(func(jsonscan.Kind, []byte) {
-		rd.dropped.Start()
 		for key, ok := rd.keptKey(); ok; key, ok = rd.keptKey() {
 			isSnapshot := string(key) == "snapshot"
 			rd.Enc.Key(key)

@@ -38,7 +38,6 @@ func (rd *reader) screenshot() {
 		}
 	}
 	rd.encodeAgain(func(jsonscan.Kind, []byte) {
-		rd.dropped.Start()
 		for key, ok := rd.keptKey(); ok; key, ok = rd.keptKey() {
 			if string(key) == "snapshot" {
 				rd.S.Skip()

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// legacyState converts an event of phase T with a duration and no id: a thread state (chrome-json.md 17).
+// legacyState converts an event of phase T with a duration and no id: a thread state (chrome-json.md 1).
 func (r *reader) legacyState() error {
 	dur, ok := r.legacyDuration()
 	if !ok {
