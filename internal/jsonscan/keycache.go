@@ -37,8 +37,8 @@ type cachedKey struct {
 // Start forgets the previous key. Calling it at every object of the same kind improves the guesses.
 func (c *KeyCache) Start() { c.last = 0 }
 
-// locate returns the slot for text; first means that its key is the first of an object. The other slot of the pair, slot^1, is
-// equivalent.
+// locate returns the slot for text. The parameter first means that the key is the first of an object. The other slot of the pair,
+// slot^1, is equivalent.
 func locate(text *[cachedLength]byte, first bool) uint16 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 	var start int // index after the opening quote
@@ -111,7 +111,8 @@ func (s *Scanner) CachedKey(c *KeyCache) uint32 {
 	return c.slots[slot].id
 }
 
-// RememberKey adds the key just read by Key or Members to c, with a nonzero number.
+// RememberKey adds the key just read by Key or Members to c, with a nonzero number. It skips a key whose text is too long for the
+// cache, contains a deviation or is too close to the end of the window.
 func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	if len(s.buf)-s.keyAt < cachedLength {
 		return

@@ -55,9 +55,9 @@ func (m *Members) Start() {
 	m.Keys.Start()
 }
 
-// Members reads members of an object into m, starting at its bracket, up to one whose value the caller must read: the member
-// with the returned number or, if that is 0, with the returned key, which m.Keys lacks. Like Key, it returns false at the end of
-// the object and after a failure.
+// Members reads members of an object into m, starting at its bracket, up to a member whose value the caller must read. This is
+// the member with the returned number or, if the number is 0, with the returned key, which m.Keys lacks. Like Key, it returns
+// false at the end of the object and after a failure.
 //
 // It reads strings, numbers and empty objects. It leaves a value to the caller if the value is anything else or unusual, if its
 // member was read before, or if the member's bit in others is set and the value is not an empty object.
@@ -135,7 +135,7 @@ func (s *Scanner) simpleMembers(m *Members, others uint64) (unread uint32, ended
 // them. The zero Pack is empty.
 //
 // A member is a word with its kind, the form of its number and the position of its text; for a number, a second word contains the
-// value. That is a fifth of the size of a Token. Members are most of the data that one goroutine passes to another.
+// value. The words take a fifth of the size of a Token. Members are most of the data that one goroutine passes to another.
 type Pack struct {
 	words []uint64
 	texts []byte // decoded texts, which are not part of the scanned text

@@ -164,7 +164,7 @@ func splitNumber(text []byte) (whole, fraction []byte, exponent int64) {
 	return whole, fraction, exponent
 }
 
-// IsNumber reports whether text is exactly one JSON number. It is for numbers in strings.
+// IsNumber reports whether text is exactly one JSON number. It is used for numbers in strings.
 func IsNumber(text []byte) bool {
 	_, ok := number(text)
 	return ok

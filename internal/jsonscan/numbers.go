@@ -3,8 +3,8 @@ package jsonscan
 import "math"
 
 // Int32s reads list elements, after the opening bracket or a comma, while they are small nonnegative integers, -1 or null, and
-// appends them to dst; for -1 and null it appends the argument null. It stops before any other element and at the end of the
-// window; the caller then continues with other methods. Each element ends a unit: the mark advances.
+// appends them to dst. For -1 and for a JSON null, it appends the value of the parameter null. It stops before any other element
+// and at the end of the window; the caller then continues with other methods. Each element ends a unit: the mark advances.
 //
 // Profiles contain lists of millions of indexes; reading them token by token takes four times as long.
 func (s *Scanner) Int32s(dst []int32, null int32) []int32 {
@@ -76,7 +76,7 @@ const maxExactDigits = 15
 var powersOfTen = [maxExactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // shortFloat converts the number at i, up to any exponent, if it has at most maxExactDigits digits, and returns the index after
-// it; otherwise i.
+// the number. For anything else, it returns i.
 func shortFloat(b []byte, i int) (float64, int) {
 	j := i
 	negative := j < len(b) && b[j] == '-'

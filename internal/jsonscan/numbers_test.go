@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// readList reads a list of numbers: many reads as many elements as it can, and one receives each element at which many stops.
+// readList reads a list of numbers. The callback many reads as many elements as it can; the callback one receives each element at
+// which many stops.
 func readList(t *testing.T, text string, window int, many func(*Scanner), one func(Kind, []byte)) {
 	t.Helper()
 	s := NewSize(strings.NewReader(text), window)

@@ -77,8 +77,8 @@ func (s *Scanner) Skip() {
 }
 
 // skipUsual is Skip for text as programs write it: no white space except a space after a comma or colon, no escapes, fewer than
-// 64 levels. It starts at a value and stops at the first unusual text, which is either after a value (pastValue) or before one.
-// It updates open.
+// 64 levels. It starts at a value and stops at the first unusual text, which is either after a value (pastValue) or before a
+// value. It updates open.
 func (s *Scanner) skipUsual(i int, open *brackets) (next int, pastValue bool) {
 	p, last := unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf)-16
 	depth, inner := open.depth, open.inner
@@ -260,7 +260,7 @@ func (o *brackets) push(object bool) {
 	o.depth++
 }
 
-// pop closes the last bracket, or returns false if that is of the other kind.
+// pop closes the last bracket, or returns false if the bracket is of the other kind.
 func (o *brackets) pop(object bool) bool {
 	if o.object() != object {
 		return false

@@ -48,8 +48,8 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 	return tl
 }
 
-// hotItem returns a writer that has written its head, and the start of hotTimeline's slice with its flow, to be written
-// repeatedly.
+// hotItem returns a writer that has written the head of the trace. It also returns the start of hotTimeline's slice with its
+// flow, to be written repeatedly.
 func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Clock ids defined by Perfetto (perfetto.md 2). Ids from 64 to 127 belong to one sequence, higher ones to the trace.
+// Clock ids defined by Perfetto (perfetto.md 2). Ids from 64 to 127 belong to one sequence, higher ids to the trace.
 const (
 	ClockRealtime  = schema.BuiltinClockRealtime
 	ClockMonotonic = schema.BuiltinClockMonotonic
@@ -42,7 +42,7 @@ var (
 	ErrNoTimestamp = errors.New("no timestamp")
 	// ErrUnknownClock: no snapshot so far relates a clock to the clock of the trace.
 	ErrUnknownClock = errors.New("no clock snapshot relates the packet's clock to the trace's")
-	// ErrTimeRange: a time is negative or beyond 63 bits. Perfetto drops it.
+	// ErrTimeRange: a time is negative or at least 2^63-1. Perfetto drops such times.
 	ErrTimeRange = errors.New("time out of range")
 )
 
@@ -93,7 +93,7 @@ func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 // Clocks converts between the clocks of a trace. With the zero Clocks, all times are trace time.
 type Clocks struct {
 	trace  uint32                  // primary_trace_clock; 0: unspecified
-	first  []timeline.ClockReading // built-in clocks in the first snapshot with the clock of the trace and another one
+	first  []timeline.ClockReading // built-in clocks in the first snapshot with the clock of the trace and another clock
 	links  map[clockPair]*clockLink
 	next   map[Clock][]Clock // by clock: the clocks that a snapshot pairs it with
 	routes map[Clock][]*clockLink
@@ -185,7 +185,7 @@ func (c *Clocks) keepFirst(readings []reading) {
 }
 
 // Trace returns the clock of the trace if snapshots name it, and the readings of built-in clocks in the first snapshot that
-// contains it.
+// contains the clock of the trace.
 func (c *Clocks) Trace() timeline.Clocks {
 	all := timeline.Clocks{Trace: timeline.Clock(c.target().ID), Readings: c.first}
 	if _, ok := all.Reading(all.Trace); !ok {
@@ -252,7 +252,7 @@ func (l *clockLink) add(p clockPoint, limit int) {
 	l.points = slices.Insert(l.points, i, p)
 }
 
-// convert converts t using the latest reading at or before it, or else the first one.
+// convert converts t. It uses the latest reading at or before t or, if all readings are later, the first reading.
 func (l *clockLink) convert(t int64) int64 {
 	p := l.points[len(l.points)-1]
 	if t < p.from { // most times are after all readings so far
@@ -276,7 +276,7 @@ func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 			t = l.convert(t)
 		}
 	}
-	// math.MaxInt64 is excluded too: readers need times after the last one.
+	// math.MaxInt64 is excluded too: readers need times after the last event.
 	if t < 0 || t == math.MaxInt64 {
 		return 0, ErrTimeRange
 	}

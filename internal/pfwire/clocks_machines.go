@@ -6,7 +6,8 @@ import (
 )
 
 // Each machine in a trace has its own clocks. RemoteClockSync packets relate them to the clocks of the host, which is machine 0.
-// Without such packets, the wall clocks of both are assumed to agree, or else their BOOTTIME clocks.
+// Without such packets, the wall clocks of a machine and the host are assumed to agree. If a wall clock is unknown, the two
+// clocks with the id of the trace's clock, usually BOOTTIME, are assumed to agree.
 
 // named replaces clock id 0 of another machine with the id of the trace's clock.
 func (c *Clocks) named(clock Clock) Clock {

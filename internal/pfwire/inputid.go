@@ -52,8 +52,8 @@ func appendInputID(b []byte, tr *timeline.Track) []byte {
 	return wire.EndMessage(b, m)
 }
 
-// pidLabel returns the label of a process with an assigned number, for people who look for the input's number, or "" if the
-// assigned number shows the input's.
+// pidLabel returns the label of a process with an assigned number, for people who look for the number in the input. It returns ""
+// if the id in the input is not a number, or if the assigned number shows it.
 func pidLabel(id timeline.InputID, pid int32) string {
 	if !id.HasNumber() || id.SeenIn(int64(pid)) {
 		return ""
@@ -61,7 +61,7 @@ func pidLabel(id timeline.InputID, pid int32) string {
 	return "pid " + id.String()
 }
 
-// WithoutPIDLabel returns the labels of a process in a trace that weft wrote, except the one that the writer appended.
+// WithoutPIDLabel returns the labels of a process in a trace that weft wrote, except the label that the writer appended.
 func WithoutPIDLabel(labels [][]byte, id timeline.InputID, pid int32) [][]byte {
 	if n := len(labels); n > 0 && string(labels[n-1]) == pidLabel(id, pid) {
 		return labels[:n-1]

@@ -49,7 +49,8 @@ type bundler struct {
 	spare []byte // the other buffer, for reuse
 }
 
-// holdBack keeps all further packets until release. full is called when they reach limit bytes, and must release them.
+// holdBack keeps all further packets until release. The callback full is called when these packets reach limit bytes, and must
+// release them.
 func (o *bundler) holdBack(limit int, full func() error) {
 	o.hold, o.limit, o.full = true, limit, full
 	o.buf, o.spare = o.spare[:0], o.buf
@@ -95,7 +96,7 @@ func (o *bundler) packetDone() error {
 		o.mark = len(o.buf)
 		return nil
 	}
-	// The packet does not fit: flush the bundle without it and start the next one with it.
+	// The packet does not fit: flush the bundle without it and start the next bundle with it.
 	o.last = append(o.last[:0], o.buf[o.mark:]...)
 	o.buf = o.buf[:o.mark]
 	if err := o.flush(); err != nil {
@@ -140,8 +141,8 @@ func (o *bundler) flush() (err error) {
 }
 
 // Buffers holds bundlers and compressors for reuse by Write, because creating them takes longer than writing a small trace. The
-// zero Buffers is ready for use by several goroutines at once. It grows with the number in use at one time, up to 3 MiB for each
-// worker plus maxHeldBack.
+// zero Buffers is ready for use by several goroutines at once. Its memory grows with the number of bundlers in use at the same
+// time: up to 3 MiB for each worker, plus maxHeldBack.
 type Buffers struct {
 	lock sync.Mutex
 	free map[bundleForm][]*bundler
@@ -153,8 +154,8 @@ type bundleForm struct {
 	level int // 0: defaultLevel
 }
 
-// defaultLevel is the default compression level of each codec. With zlib, compact packets at level 2 are smaller than plain ones
-// at the usual level 6, in half the time (docs/performance.md has the table). 3 is the default of the zstd program.
+// defaultLevel is the default compression level of each codec. With zlib, compact packets at level 2 are smaller than plain
+// packets at the usual level 6, in half the time (docs/performance.md has the table). 3 is the default of the zstd program.
 var defaultLevel = [...]int{Zlib: 2, Zstd: 3}
 
 // get returns an empty bundler that calls emit.
@@ -216,7 +217,7 @@ func zlibCompressor(level int) func([]byte) ([]byte, error) {
 	}
 }
 
-// zstdCompressor is like zlibCompressor, but for zstd. The library maps the zstd program's levels to its own four.
+// zstdCompressor is like zlibCompressor, but for zstd. The library maps the zstd program's levels to four levels of its own.
 func zstdCompressor(level int) func([]byte) ([]byte, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
 	var out []byte

@@ -141,9 +141,9 @@ func NewPacketReader(src io.Reader) *PacketReader {
 	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
 }
 
-// Next returns the next packet, or io.EOF after the last one. A packet truncated by the end of the file ends the trace (see
-// Truncated). An error of type *PacketError concerns one position: the next call continues after it, or returns io.EOF if that
-// is impossible. Any other error comes from the source and is permanent.
+// Next returns the next packet, or io.EOF after the last packet. A packet truncated by the end of the file ends the trace (see
+// Truncated). An error of type *PacketError concerns one position: the next call continues after this position, or returns io.EOF
+// if it cannot continue. Any other error comes from the source and is permanent.
 func (r *PacketReader) Next() (Packet, error) {
 	for {
 		if r.in {

@@ -100,7 +100,7 @@ func TestPacketReader(t *testing.T) {
 	}
 }
 
-// A file can end anywhere: all packets before the end are read, and the reader reports a truncated one.
+// A file can end anywhere: all packets before the end are read, and the reader reports a truncated packet.
 func TestPacketReaderCutAnywhere(t *testing.T) {
 	parts := [][]byte{testkit.Plain(1, 10), testkit.Plain(2, 200), testkit.Packet(50, testkit.Zlib(t, testkit.Plain(3, 5))), testkit.Plain(4, 0)}
 	whole := bytes.Join(parts, nil)

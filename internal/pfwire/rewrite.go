@@ -21,12 +21,12 @@ import (
 type Rewrite struct {
 	// Notes returns the debug annotations to add to track events, in packet order, and false at the end. nil: none.
 	Notes func(*PacketNote) (bool, error)
-	// FindNote returns the index of the debug annotation, among the encoded ones of a track event, that an earlier Rewrite
-	// added and that must be dropped, or -1. It is not called for events that end a slice. nil: no annotation is dropped.
+	// FindNote receives the encoded debug annotations of a track event. It returns the index of the annotation that an earlier
+	// Rewrite added and that must be dropped, or -1. It is not called for events that end a slice. nil: no annotation is dropped.
 	FindNote func(annotations [][]byte) int
-	// Marker is the key of the attribute that identifies appended packets: the first one has it, with the id of its sequence
-	// as the value. Packets that an earlier Rewrite appended are dropped: the one with the attribute, and the following ones
-	// up to a packet on another sequence. "": no packets are marked or dropped.
+	// Marker is the key of the attribute that identifies appended packets: the first appended packet has the attribute, with the
+	// id of its sequence as the value. Packets that an earlier Rewrite appended are dropped: the packet with the attribute, and
+	// the following packets up to a packet on another sequence. "": no packets are marked or dropped.
 	Marker string
 	// Append adds packets after the input's, on a sequence that the input does not use. nil: none.
 	Append func(*Appender) error
@@ -39,7 +39,7 @@ type Rewrite struct {
 
 // PacketNote is an addition to a packet's track event.
 type PacketNote struct {
-	Packet      int64  // index of the packet among the readable ones
+	Packet      int64  // index of the packet among the readable packets
 	Annotations []byte // encoded debug_annotations fields with inline names and texts: iids belong to the input
 }
 
@@ -208,7 +208,7 @@ func (s *sequenceSet) add(id uint32) {
 	}
 }
 
-// free returns an unused id: one more than the highest or, if that is impossible, the lowest unused one.
+// free returns an unused id: the highest id plus 1 or, if that is out of range, the lowest unused id.
 func (s *sequenceSet) free() (uint32, error) {
 	if s.last < math.MaxUint32 {
 		return s.last + 1, nil
@@ -221,8 +221,8 @@ func (s *sequenceSet) free() (uint32, error) {
 	return 0, errors.New("cannot add to the trace: it uses all packet sequences")
 }
 
-// annotate adds a note to a packet's track event and removes the note from an earlier Rewrite. If a packet has several track
-// events, the last one counts.
+// annotate adds a note to a packet's track event and removes the note that an earlier Rewrite added. If a packet has several
+// track events, the last one counts.
 func (c *copier) annotate(packet, note []byte) []byte {
 	at, field := -1, 0
 	var raw, event []byte
@@ -254,7 +254,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	return c.body
 }
 
-// findNote returns the range of an earlier Rewrite's note in an event, or an empty range if it has no such note.
+// findNote returns the range of an earlier Rewrite's note in an event, or an empty range if the event has no such note.
 func (c *copier) findNote(event []byte) (from, to int) {
 	c.annotations, c.places = c.annotations[:0], c.places[:0]
 	for r := wire.NewReader(event); r.Next(); {
@@ -288,8 +288,8 @@ func appendLength(b []byte, length, width int) []byte {
 	return append(b, byte(v))
 }
 
-// copyLevel is the compression level of each codec for copied packets: the tracing service's, so that a copy is not larger than
-// the original.
+// copyLevel is the compression level of each codec for copied packets: the level that the tracing service uses, so that a copy is
+// not larger than the original.
 var copyLevel = [...]int{NoCodec: 0, Zlib: 6, Zstd: 3}
 
 // open sends further packets to bundles with the given codec, or directly to the file.

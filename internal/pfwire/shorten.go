@@ -97,8 +97,8 @@ const (
 )
 
 // shortenPackets appends the packets in b, which are encoded fields of a trace, to dst. Packets of more than limit bytes are
-// shortened: in their largest parts, texts are truncated and excess parts dropped, and both are marked. It returns how many were
-// shortened.
+// shortened: in their largest parts, texts are truncated and excess parts dropped, and both are marked. It returns how many
+// packets were shortened.
 func shortenPackets(dst, b []byte, limit int) (_ []byte, shortened uint64) {
 	for r := wire.NewReader(b); r.Next(); {
 		if len(r.Bytes()) <= limit {
@@ -140,8 +140,8 @@ func shortenMessage(dst, msg []byte, kind partKind, room, depth int) []byte {
 	return appendDropped(dst, kind, last, dropped)
 }
 
-// divide returns the limit for each part of a message so that all of them fit, and the total size of the parts that are not spare. If
-// there are too many parts, the limit is small, and the last spare ones do not fit.
+// divide returns the limit for each part of a message so that all of them fit, and the total size of the parts that are not
+// spare. If there are too many parts, the limit is small, and the last spare parts do not fit.
 func divide(msg []byte, parts map[int]partKind, room int) (share, fixed int) {
 	large, small := []int(nil), 0
 	from := min(largePart, max(room/16, minPart)) // minimum size of a large part
@@ -196,7 +196,8 @@ func shortenText(text []byte, room int) []byte {
 	return append(text[:n:n], mark...)
 }
 
-// appendDropped adds the number of dropped parts to an event or an argument; last is the field number of the last one.
+// appendDropped adds the number of dropped parts to an event or an argument. The parameter last is the field number of the last
+// dropped part.
 func appendDropped(b []byte, kind partKind, last int, n uint64) []byte {
 	remark := fmt.Sprintf("… (weft left out %d values)", n)
 	switch {

@@ -9,7 +9,7 @@ type Interned struct {
 	bytes  int                             // memory of the entries
 }
 
-// internedTable maps the ids of one kind to their entries. Producers count ids from 1, so most are in a slice.
+// internedTable maps the ids of one kind to their entries. Producers count ids from 1, so most entries are in a slice.
 type internedTable struct {
 	dense  [][]byte
 	sparse map[uint64][]byte

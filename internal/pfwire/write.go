@@ -24,8 +24,8 @@ const AttributeVersion = "weft.version"
 // event.
 const AttributeStarted = "tracing_started_ns"
 
-// DidNotEndKey is the last member of the weft argument of a slice that did not end. It is true, and repeats weft_did_not_end for
-// people.
+// DidNotEndKey is the last member of the weft argument of a slice that did not end. Its value is true; it repeats
+// weft_did_not_end for people.
 const DidNotEndKey = "did_not_end"
 
 // Version is the version of weft written into traces, as the attribute weft.version.
@@ -393,11 +393,12 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte 
 }
 
 // ends reports whether a flow ends at its slice. A backwards arrow ends at the other slice, which comes first; readers recognize
-// it by the times.
+// such an arrow by the times.
 func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
 
-// appendFlowSteps appends the order and times at which flows pass their slice, unless they are what readers assume by default:
-// at its start, first the flows that end there, then the others, each in the order of their id fields.
+// appendFlowSteps appends the order and times at which flows pass their slice, unless they are the default that readers assume.
+// By default, all flows pass the slice at its start: first the flows that end there, then the others, both in the order of their
+// id fields.
 func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 	if len(flows) == 0 || len(flows) == 1 && flows[0].After == 0 {
 		return b
@@ -462,7 +463,7 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 
 // appendArgs appends the arguments of an event and adds members to the weft dictionary, which the reader may have created: the id
 // and scope of an asynchronous track, the levels of a recursion, and did_not_end for a slice that did not end, unless the input
-// has it.
+// already contains did_not_end.
 func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
 	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)

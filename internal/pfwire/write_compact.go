@@ -48,7 +48,7 @@ func (w *writer) newCompact(machine uint32) compact {
 	return c
 }
 
-// appendTime appends the time of a packet, which must not be earlier than the previous one's.
+// appendTime appends the time of a packet, which must not be earlier than the time of the previous packet.
 func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 	c := &w.compact
 	if !c.on {

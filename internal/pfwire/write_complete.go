@@ -11,7 +11,7 @@ const maxCompleteMicros = 1 << 52
 
 // isComplete reports whether the slice of an item becomes one packet, a complete event, instead of two. It is the only
 // implementation of the rule in perfetto.md 6.6: a complete event has durations in microseconds, Perfetto accepts it only on
-// thread tracks, and simultaneous zero-length ones would nest in each other.
+// thread tracks, and simultaneous zero-length events would nest in each other.
 func (w *writer) isComplete(it *timeline.Item) bool {
 	if !w.compact.on || !it.Whole || it.Idle || it.Lane > 0 || it.Dur <= 0 || !wholeMicros(it.Dur) {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestFacts: values that all samples of a thread share are in its mark, and in its description for people (perfetto.md 5.9);
-// pages are in trace attributes (5.8).
+// TestFacts: values that all samples of a thread share are in the thread's mark, and in the thread's description for people
+// (perfetto.md 5.9); pages are in trace attributes (5.8).
 func TestFacts(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{})
 	b.AddPage(timeline.Page{Window: 1 << 34, Tab: 7, Embedder: 2, URL: "https://a.test/", Private: true})

@@ -30,7 +30,7 @@ func (w *writer) findCalls() {
 	}
 }
 
-// canFold reports whether an item can be a call in a recursion: a complete event without flows, call stack and thread time.
+// canFold reports whether an item can be a call in a recursion: a complete event without flows, a call stack or a thread time.
 func (w *writer) canFold(it *timeline.Item) bool {
 	return it.Kind == timeline.ItemBegin && int(it.CategoryID) < len(w.calls) && w.calls[it.CategoryID] &&
 		len(it.Flows) == 0 && it.Callstack == 0 && it.ThreadTime == (timeline.CPUTime{}) && w.isComplete(it)
@@ -44,8 +44,8 @@ func (f *folding) hold(it *timeline.Item) {
 	f.call.Name, f.call.Args, f.call.Notes = f.texts[:name:name], f.texts[name:args:args], f.texts[args:]
 }
 
-// isLevel reports whether an item is the waiting call again, one level deeper: levels differ in their times if anything happened
-// between them, and in their arguments if samples were taken in them.
+// isLevel reports whether an item is the waiting call again, one level deeper. If anything happened between two levels, their
+// times differ; if samples were taken in them, their arguments differ. Such an item is not a further level.
 func (f *folding) isLevel(it *timeline.Item) bool {
 	c := &f.call
 	return f.levels > 0 && it.Kind == c.Kind && it.TS == c.TS && it.Dur == c.Dur && it.Track == c.Track && it.NameID == c.NameID &&
@@ -92,8 +92,8 @@ func (w *writer) drawFolded(levels int) error {
 // Folded counts the calls of a recursion after the slice that viewers show for the recursion, on one sequence.
 type Folded struct{ pending uint64 }
 
-// Follow adds the next track event. It returns false if the event is not a folded call while some are pending, or is a folded
-// call while none are pending.
+// Follow adds the next track event. It returns false if the event is not a folded call although folded calls are pending, or if
+// it is a folded call although none are pending.
 func (f *Folded) Follow(p *message.TracePacket) bool {
 	ok := p.Folded == (f.pending > 0)
 	switch {

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// minGrouped is the minimum number of rows of a process, thread or group to show in groups. Fewer are clear without groups.
+// minGrouped is the minimum number of rows in a process, thread or group for which groups are used. Fewer rows are clear without
+// groups.
 const minGrouped = 8
 
 // rows holds the tracks below a process or thread as viewers show them, one row for each name, and their groups.
@@ -84,8 +85,9 @@ func (r *rows) group(place timeline.Place, create bool) *group {
 	return g
 }
 
-// chooseGroups selects the groups to write: those that contain several, but not all, of at least minGrouped rows. It depends
-// only on data that files preserve, so that a trace that is read back is written with the same groups.
+// chooseGroups selects the groups to write. In a process, thread or group with at least minGrouped rows, it selects the groups
+// that contain several of these rows, but not all. It never selects OtherGroup alone. It depends only on data that files
+// preserve, so that a trace that is read back is written with the same groups.
 func (w *writer) chooseGroups(r *rows) {
 	r.groups = slices.DeleteFunc(r.groups, func(g *group) bool {
 		all := len(r.names)
@@ -141,7 +143,7 @@ func (g *group) order(parts []*group) {
 	}
 }
 
-// below returns a track's parent in the file, which may be a group, and its rank there if it has one.
+// below returns a track's parent in the file, which may be a group, and the rank of the track there if it has a rank.
 func (w *writer) below(tr *timeline.Track) (parent uint64, rank int32, ranked bool) {
 	if d, ok := w.details[tr.Parent]; ok && isDetail(tr.Spec) {
 		return d.uuid, d.rank(tr.Spec), true

@@ -194,8 +194,8 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 	}
 }
 
-// internStacks defines frames and call stacks. Perfetto distinguishes frames by name, file and line, but native ones by name and
-// address, and ignores columns, which only weft reads (perfetto.md 10).
+// internStacks defines frames and call stacks. Perfetto distinguishes frames by name, file and line, but native frames by name
+// and address, and ignores columns, which only weft reads (perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}
 	define := func(field int, ids map[string]uint64, text string) (uint64, error) {

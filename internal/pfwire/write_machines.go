@@ -68,7 +68,8 @@ func (w *writer) eachSequence(do func() error) error {
 	return nil
 }
 
-// startSequences writes the start of each sequence. The trace's own must be first: Perfetto treats the first sequence as such.
+// startSequences writes the start of each sequence. The trace's own sequence must be first, because Perfetto treats the first
+// sequence as the trace's own.
 func (w *writer) startSequences() error {
 	return w.eachSequence(func() error {
 		if w.current == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Frames in native code have an address, and their binary, with its build id, as the mapping. Binaries that no stack uses are not
-// written.
+// Frames in native code have an address and a mapping, which is their binary with its build id. Binaries that no stack uses are
+// not written.
 func TestMappings(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
 	unused := b.Mapping(timeline.Mapping{Path: "/lib/unused.so"})

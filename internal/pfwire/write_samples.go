@@ -52,7 +52,7 @@ func numberTasks(t *timeline.Timeline) []uint32 {
 	return tasks
 }
 
-// sample writes a StackSample packet or, for a thread whose ids do not fit in one, an instant with the call stack.
+// sample writes a StackSample packet or, for a thread whose ids do not fit in such a packet, an instant with the call stack.
 func (w *writer) sample(it *timeline.Item) error {
 	if w.samples == NoSamples {
 		return nil
@@ -89,7 +89,8 @@ func (w *writer) sample(it *timeline.Item) error {
 	return w.out.packetDone()
 }
 
-// sampleWeight returns the nonnegative integer nearest to a weight; exact is false if it differs from the weight.
+// sampleWeight returns the nonnegative integer nearest to a weight; the result exact is false if the integer differs from the
+// weight.
 func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
 	if n.IsInt() {
 		return uint64(max(n.Int(), 0)), n.Int() >= 0

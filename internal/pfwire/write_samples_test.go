@@ -76,8 +76,8 @@ func TestFramePosition(t *testing.T) {
 	}
 }
 
-// Samples of an idle thread are not stack samples, because viewers would show the last one's process. A script's function named (idle) is
-// not idle.
+// Samples of an idle thread are not stack samples, because viewers would show the process of the last sample. A script's function
+// named (idle) is not idle.
 func TestIdleSamples(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})

@@ -11,8 +11,8 @@ import (
 // threadTimes is the state passed on from segment to segment: thread time counters are incremental, so the first value of a
 // thread in a segment depends on the last value before it.
 //
-// A segment that is written concurrently holds its packets back until its turn, without the first value of each thread, which is then
-// inserted. It passes on its state before compressing its packets, so that segments wait for each other only briefly.
+// A segment that is written concurrently holds its packets back until its turn. Until then, the packets lack the first value of
+// each thread. The segment passes on its state before compressing its packets, so that segments wait for each other only briefly.
 type threadTimes struct {
 	last []int64         // by counter: the value before the segment whose turn it is
 	turn []chan struct{} // by segment: closed at its turn
@@ -78,7 +78,7 @@ func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
 }
 
 // appendThreadTime appends the thread time of a slice as a value of its thread's counter: the difference from the previous value
-// if the counter is incremental. event is as in missingTime.
+// if the counter is incremental. The parameter event is as in missingTime.
 func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos, event int) []byte {
 	clock := w.clocks[track]
 	if clock == 0 {
@@ -108,7 +108,7 @@ func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.
 }
 
 // appendHiddenThreadTime appends the thread time of an event to its packet in a form that viewers ignore: as the difference from
-// its thread's counter if that has a value in the segment, otherwise as an absolute value.
+// its thread's counter if the counter has a value in the segment, otherwise as an absolute value.
 func (w *writer) appendHiddenThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos) []byte {
 	if clock := w.clocks[track]; clock != 0 && w.threadTimes != nil {
 		if last := &w.times[clock-w.firstClock]; last.seen {
@@ -155,7 +155,7 @@ func (w *writer) releasePackets() error {
 	})
 }
 
-// appendWithThreadTime appends a packet with a thread time at the end of its event. event is as in missingTime.
+// appendWithThreadTime appends a packet with a thread time at the end of its event. The parameter event is as in missingTime.
 func appendWithThreadTime(b, packet []byte, event int, value int64) []byte {
 	_, n := decodeVarint(packet[1:]) // after the tag
 	body := packet[1+n:]

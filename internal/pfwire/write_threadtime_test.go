@@ -40,8 +40,8 @@ func threadTimesOf(t *testing.T, trace *pb.Trace) (times map[uint64][]int64, inc
 	return times, incremental
 }
 
-// threadTimeTrace returns three segments with slices on two threads, one of which is inactive for a segment, and on a third
-// thread in the last segment.
+// threadTimeTrace returns a timeline with three segments. Two threads have slices, but one of them is inactive for a segment; a
+// third thread has slices only in the last segment.
 func threadTimeTrace(t *testing.T, first timeline.Nanos) (tl *timeline.Timeline, want [][]int64) {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})

@@ -58,8 +58,8 @@ var detailsSpec = timeline.TrackSpec{
 
 func isDetail(spec *timeline.TrackSpec) bool { return spec != nil && spec.Role.ThreadDetail() > 0 }
 
-// rank returns the rank of a track below the details: by role, then in the order in which rank is first called for them. Tracks
-// with equal names, which viewers show as one, share a rank.
+// rank returns the rank of a track below the details: by role, then in the order in which rank is first called for the tracks.
+// Tracks with equal names, which viewers show as one, share a rank.
 func (d *details) rank(spec *timeline.TrackSpec) int32 {
 	rank, ok := d.ranked[spec.Name]
 	if !ok {
@@ -172,7 +172,8 @@ func appendThread(b []byte, tr *timeline.Track) []byte {
 		b = wire.AppendString(b, schema.ThreadDescriptor_ThreadName, name)
 	}
 	b = wire.EndMessage(b, th)
-	// With this, viewers rank the thread's own track among those below it, and first, because only it has no name.
+	// With this, viewers rank the thread's own track among the tracks below the thread, and rank it first, because no other track
+	// lacks a name.
 	return wire.AppendUint(b, schema.TrackDescriptor_DisallowMergingWithSystemTracks, 1)
 }
 
@@ -215,8 +216,8 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 
 // appendMark appends the track properties that only weft uses: its role, see timeline.Role (docs/formats/perfetto.md, "What
 // weft's own tracks are"), the number of a lane, the input's id if the output's is assigned, the facts about a thread, the id
-// space of a track below the root, and the offset of a process from its recording. main is true for the main process of a
-// browser.
+// space of a track below the root, and the offset of a process from its recording. The parameter main is true for the main
+// process of a browser.
 func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte {
 	role, subject, lane := timeline.NoRole, "", uint32(0)
 	switch {
@@ -278,7 +279,7 @@ func appendFact(b []byte, f *timeline.Fact) []byte {
 	return wire.EndMessage(b, m)
 }
 
-// describeForPeople describes a process or thread: its id in the input, if the output's is assigned, and its facts.
+// describeForPeople describes a process or thread: its id in the input, if its id in the output is assigned, and its facts.
 //
 //	In all samples: CPU % 0, eventDelay 0 ms, Sample category Idle
 func describeForPeople(tr *timeline.Track) string {
@@ -300,7 +301,7 @@ func describeForPeople(tr *timeline.Track) string {
 	return strings.Join(parts, ". ")
 }
 
-// describeClock writes the descriptor of a thread's CPU time counter. It has no name: Perfetto accepts only the name
+// describeClock writes the descriptor of a thread's CPU time counter. The counter has no name: Perfetto accepts only the name
 // thread_time for thread time.
 func (w *writer) describeClock(uuid, thread uint64) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)

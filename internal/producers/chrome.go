@@ -60,7 +60,7 @@ func IsTask(name []byte) bool {
 }
 
 // IsLoopTask reports whether a slice of a thread is a single task of its event loop. Thread pool tasks, for which no event loop
-// waits, and periods with several tasks are not.
+// waits, and periods with several tasks are not loop tasks.
 func IsLoopTask(name []byte) bool {
 	if len(name) > maxTaskName {
 		return false

@@ -221,8 +221,8 @@ const (
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
 )
 
-// FindMain marks a process as the main process of its browser if its name, or a thread's, is the one that Chrome
-// uses for main processes. Either name may be nil.
+// FindMain marks a process as the main process of its browser if its name, or a thread's, is the name that Chrome uses for main
+// processes. Either name may be nil.
 func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
 	switch {
 	case string(threadName) == ChromeBrowserMain:
@@ -248,7 +248,7 @@ func (r *ChromeClues) Facts() {
 	r.offsetSinceEpoch()
 }
 
-// Date sets the date of the trace if the input has one but no reading of the wall clock.
+// Date sets the date of the trace if the input contains a date but no reading of the wall clock.
 func (r *ChromeClues) Date() {
 	clocks := r.b.Clocks()
 	_, known := clocks.Reading(timeline.ClockRealtime)
@@ -319,7 +319,7 @@ func (r *ChromeClues) addAnchor(a timeline.Anchor) {
 const epochError = 100_000
 
 // offsetSinceEpoch reads the offset between the wall clock and the trace clock, which Chrome for Android writes in µs as text.
-// Other producers write other values (0, nanoseconds, the time of day), so it is used only if another anchor confirms it.
+// Other producers write other values (0, nanoseconds, the time of day), so the offset is used only if another anchor confirms it.
 func (r *ChromeClues) offsetSinceEpoch() {
 	a, _ := r.b.Attribute("metadata.clock-offset-since-epoch")
 	us := a.Int

@@ -16,7 +16,7 @@ const (
 	groupV8      = "V8 and GC"
 )
 
-// chromePlaces lists the groups by category prefix; if several prefixes match a list of categories, the first one counts.
+// chromePlaces lists the groups by category prefix; if several prefixes match a list of categories, the first prefix counts.
 var chromePlaces = []struct{ category, group string }{
 	{"blink.user_timing", groupTimings}, {"blink.console", groupTimings},
 	{"input", groupInput}, {"latency", groupInput}, // for EventLatency, which also has the category cc

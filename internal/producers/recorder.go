@@ -8,7 +8,7 @@ var recorderWork = []string{
 	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // Firefox
 }
 
-// RecorderNote returns the note for a slice with the given name if it is the profiler's own work; otherwise "".
+// RecorderNote returns the note for a slice with the given name if the slice is the profiler's own work; otherwise "".
 func RecorderNote(name string) string {
 	if !IsRecorderWork(name) {
 		return ""

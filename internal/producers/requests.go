@@ -50,8 +50,8 @@ func withoutUser(text []byte) []byte {
 	return text
 }
 
-// lastParts returns the last part of a path, with the part before it unless the last one is a file name: seq/15 is clearer than
-// 15.
+// lastParts returns the last part of a path. If this part is not a file name, the result includes the part before it: seq/15 is
+// clearer than 15.
 func lastParts(path []byte) []byte {
 	end := len(bytes.TrimRight(path, "/"))
 	at := bytes.LastIndexByte(path[:end], '/')

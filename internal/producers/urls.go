@@ -1,7 +1,7 @@
 package producers
 
-// SplitURL returns the scheme of a URL, its host with the port but without the user, and its path with the leading slash but
-// without query and fragment. All are empty for a text without "://".
+// SplitURL returns the scheme, host and path of a URL: the host with the port but without the user, and the path with the leading
+// slash but without a query or fragment. All are empty for a text without "://".
 func SplitURL[T []byte | string](url T) (scheme, host, path T) {
 	colon := 0
 	for colon+3 <= len(url) && string(url[colon:colon+3]) != "://" {

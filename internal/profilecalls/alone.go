@@ -30,8 +30,8 @@ type AloneStats struct {
 // Alone reads the samples three times: to count the calls, to find their ends, which needs 12 bytes for each call (16 if
 // the profile has positions), and to emit them. The times of the samples stay in memory.
 //
-// memory bounds the size of calls in bytes; 0: no limit. If they need more, Alone returns an error before it emits a call: each
-// sample of a profile with deep stacks can begin MaxStack calls.
+// The parameter memory limits the bytes of memory for calls; 0: no limit. If the calls need more, Alone returns an error before
+// it emits any: each sample of a profile with deep stacks can begin MaxStack calls.
 func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
 	a := alone{p: p, samples: p.Samples(), outer: outerParts(p), emit: emit, limit: math.MaxInt64}
 	a.times = make([]timeline.Nanos, p.Len())
@@ -112,7 +112,7 @@ func (a *alone) emitCall(c *aloneCall) error {
 	return a.emit(&a.call)
 }
 
-// time returns the time of a sample, or the closing time for the index after the last one.
+// time returns the time of a sample, or the closing time for the index after the last sample.
 func (a *alone) time(sample int) timeline.Nanos {
 	if sample == a.p.Len() {
 		return a.p.Closing
@@ -161,7 +161,8 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 	return nil
 }
 
-// addPosition adds the position of a sample to the innermost open call, which must be a function call.
+// addPosition adds the position of a sample to the innermost open call. If that is not a function call, it counts a lost
+// position.
 func (a *alone) addPosition(sample int) {
 	if len(a.open) == 0 || a.p.Meta(a.open[len(a.open)-1].node) {
 		a.stats.LostPositions++

@@ -107,8 +107,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestAloneMemory alternates samples of two deep stacks, each of which begins as many calls as its stack has frames: memory is bounded,
-// and the error comes before all samples are read.
+// TestAloneMemory alternates samples of two deep stacks, so that each sample begins as many calls as its stack has frames. Memory
+// is bounded, and the error is returned before all samples are read.
 func TestAloneMemory(t *testing.T) {
 	const depth, samples = 500, 200
 	var nodes, at, deltas []string

@@ -33,9 +33,9 @@ type Event struct {
 type Stats struct {
 	Calls int64
 
-	// A JavaScript sample is lost if no call of its innermost function is open at its time (profile-calls.md 5). LostTime is the
-	// sum of the times from such samples to the next ones. If events overlap without nesting, a call may end before a sample that
-	// was processed while it was open; such samples are not counted as lost.
+	// A JavaScript sample is lost if no call of its innermost function is open at the time of the sample (profile-calls.md 5).
+	// LostTime is the sum of the times from each such sample to the next one. If events overlap without nesting, a call may end
+	// before a sample that was processed while the call was open; such samples are not counted as lost.
 	Samples, LostSamples int64
 	Time, LostTime       timeline.Nanos
 
@@ -55,7 +55,7 @@ type Builder struct {
 	emit    func(*Call)
 
 	events timeline.OpenSlices[producers.Class]
-	locks  []int32 // by open event: the number of calls open at its start, which cannot end before it
+	locks  []int32 // by open event: the number of calls that are open at its start and cannot end before its end
 	calls  []openCall
 	fake   bool // the open calls belong to no event that runs JavaScript
 
@@ -66,9 +66,9 @@ type Builder struct {
 	seen    v8profile.NodeIndex // the innermost frame of the last sample; for a garbage collection, of the sample before it
 	applied int64               // number of processed samples that have, or change, open calls
 
-	// stack is the stack that was compared last, outermost frame first. Its frames in the range from, to are known to equal the
-	// open calls at the same depths, if there are that many. Most samples share most of their stack with the previous sample, so
-	// few frames must be compared.
+	// stack is the stack that was compared last, outermost frame first. Its frames from index from up to, but not including,
+	// index to are known to equal the open calls at the same depths, if that many calls are open. Most samples share most of
+	// their stack with the previous sample, so few frames must be compared.
 	stack    []v8profile.NodeIndex
 	from, to int
 
@@ -315,7 +315,7 @@ func (b *Builder) apply(stack v8profile.NodeIndex, ts timeline.Nanos, sample int
 }
 
 // setStack sets b.stack to the stack with the given innermost frame. It walks down from that frame until the stack is the same as
-// the previous one.
+// the previous stack.
 func (b *Builder) setStack(top v8profile.NodeIndex) {
 	height := 0
 	if top != noStack {

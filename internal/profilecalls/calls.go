@@ -1,8 +1,8 @@
 // Package profilecalls turns the samples of a V8 CPU profile into calls: functions with a start and a duration.
 //
-// A sample is the stack at one moment; that a function ran from one sample to the next is a guess. Alone makes this guess for a
-// profile without a trace. Builder makes it for a thread of a trace: it processes the thread's events and the samples as one
-// sequence in time order, because an event and a function on one thread cannot overlap without nesting, so events limit where
+// A sample is the stack at one moment. It is only a guess that a function ran from one sample to the next. Alone makes this guess
+// for a profile without a trace. Builder makes it for a thread of a trace: it processes the thread's events and the samples as
+// one sequence in time order, because an event and a function on one thread cannot overlap without nesting, so events limit where
 // calls can begin and end. Its rules are exactly those in the trace engine of Chrome DevTools, or a refinement of them.
 //
 // Package v8profile models the profile.
@@ -27,7 +27,7 @@ type Call struct {
 	Samples int64
 	// Order numbers the calls of a thread from 0 without gaps, in order of creation: by start, outer calls first.
 	Order int64
-	// Positions lists the known positions of the samples in which the function was the innermost one, sorted by line and column.
+	// Positions lists the known positions of the samples in which the function was innermost, sorted by line and column.
 	Positions []Position
 }
 

@@ -25,7 +25,7 @@ const (
 	causes
 )
 
-// causeOf returns the reason why a sample is lost. events are the open ones, outermost first.
+// causeOf returns the reason why a sample is lost. The parameter events holds the open events, outermost first.
 func causeOf(b *Builder, stack v8profile.NodeIndex, events []Event) cause {
 	if slices.ContainsFunc(events, collects) {
 		return inCollection
@@ -93,8 +93,8 @@ func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 
 func collects(ev Event) bool { return ev.Class.Collects() }
 
-// lossy lists the recordings in which the DevTools rules lose samples, or create calls in garbage collections. The last one is
-// in this package's testdata.
+// lossy lists the recordings in which the DevTools rules lose samples, or create calls in garbage collections. The last recording
+// is in this package's testdata.
 var lossy = []string{
 	"chrome/chrome-devtools-small", "chrome/chrome-with-selfprof-and-inspector", "chrome/chrome-devtools-medium",
 	"node/node-v24-all-node_trace", "node-v20-sampled",

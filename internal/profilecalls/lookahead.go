@@ -7,16 +7,16 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// lookahead finds the common part of the stacks of all samples in a period. It uses only samples with a known stack: samples
-// of functions and of an idle thread. V8 does not know the stack of (program), and for a garbage collection it reports only
-// the stack before it.
+// lookahead finds the common part of the stacks of all samples in a period. It uses only samples with a known stack: samples of
+// functions and of an idle thread. V8 does not know the stack of (program), and for a garbage collection it reports only the
+// stack before the collection.
 //
-// Stacks are ranked in preorder of the tree of all stacks, so the common part of several stacks is the common part of those
-// with the lowest and the highest rank. For the samples between the edges of a period, lookahead reads only the ranks of whole
-// blocks.
+// Stacks are ranked in preorder of the tree of all stacks, so the common part of several stacks is the common part of the two
+// stacks with the lowest and the highest rank. For the samples between the edges of a period, lookahead reads only the ranks of
+// whole blocks.
 type lookahead struct {
 	frames    *Frames
-	near, far *v8profile.Samples // readers around next, and at the end of a period
+	near, far *v8profile.Samples // near reads around next, far at the end of a period
 	count     int                // number of samples
 	next      int                // the first sample with a known stack that has not been passed; count: none
 
@@ -145,7 +145,7 @@ func (l *lookahead) stack(sample int) v8profile.NodeIndex {
 	return l.frames.nodes[l.far.At(sample)].top
 }
 
-// knownStackFrom returns the first sample with a known stack from the given one on, or count if no such sample exists.
+// knownStackFrom returns the first sample with a known stack from the given sample on, or count if no such sample exists.
 func (l *lookahead) knownStackFrom(s *v8profile.Samples, i int) int {
 	for i < l.count {
 		b := i / block
@@ -199,7 +199,7 @@ func (l *lookahead) search(ts timeline.Nanos) int {
 	return from
 }
 
-// inside returns the common stack of the samples from the given one on, before a time.
+// inside returns the common stack of the samples from the given sample on, up to but not including a time.
 func (l *lookahead) inside(sample int, end timeline.Nanos) commonStack {
 	l.pass(sample)
 	if l.next == l.count || l.near.Time(l.next) >= end {
@@ -222,7 +222,8 @@ func (l *lookahead) ranksIn(s *v8profile.Samples, from, to int) (low, high uint3
 	return low, high
 }
 
-// ranksUpTo returns the lowest and the highest rank of samples with known stacks from next up to the given one, exclusive.
+// ranksUpTo returns the lowest and the highest rank of samples with known stacks from next up to, but not including, the given
+// sample.
 func (l *lookahead) ranksUpTo(to int) (low, high uint32) {
 	whole, last := l.next/block+1, to/block // the whole blocks between next and to
 	if whole > last {

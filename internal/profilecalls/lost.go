@@ -13,7 +13,7 @@ import (
 type lostTime struct {
 	open    []int32          // by function: number of open calls
 	ended   []timeline.Nanos // by function: latest end of a call
-	waiting []waitingSample  // samples at the time at; they are lost unless a call of their function begins at that time
+	waiting []waitingSample  // samples at lostTime.at; they are lost unless a call of their function begins at that time
 	at      timeline.Nanos
 }
 

@@ -137,7 +137,7 @@ func (b *naive) begin(ev Event) {
 	b.events = append(b.events, ev)
 }
 
-// tell returns the unprocessed samples in a period that have a known stack.
+// tell returns the unprocessed samples with a known stack in a period.
 func (b *naive) tell(from, to timeline.Nanos) (samples []int) {
 	for i := b.next; i < b.p.Len(); i++ {
 		n, t := b.s.At(i), b.s.Time(i)

@@ -20,7 +20,7 @@ type openPositions struct {
 	free  []int32 // lists of calls that have ended
 }
 
-// positionList holds the positions of a call: first sorted unique ones, then the latest samples' positions.
+// positionList holds the positions of a call: first sorted unique positions, then the latest samples' positions.
 type positionList struct {
 	positions []Position
 	sorted    int
@@ -91,8 +91,8 @@ func sortPositions(positions []Position) []Position {
 	return unique
 }
 
-// positionLinks links each sample with a position to the previous one of its call. A link is 1 + the index of a sample, or 0 for
-// no sample.
+// positionLinks links each sample with a position to the previous such sample of its call. A link is 1 + the index of a sample,
+// or 0 for no sample.
 type positionLinks struct {
 	samples  *v8profile.Samples
 	previous []uint32 // by sample
@@ -113,13 +113,14 @@ func (s *positionLinks) known(sample int) bool {
 	return line != 0 || column != 0
 }
 
-// add links a sample to the last sample of its call, and returns its link.
+// add links a sample to the last sample with a position in its call, and returns the link to the new sample.
 func (s *positionLinks) add(last uint32, sample int) uint32 {
 	s.previous[sample] = last
 	return uint32(sample) + 1
 }
 
-// positions returns the positions of a call, given the link to its last sample, sorted. They are valid until the next call.
+// positions returns the sorted positions of a call, given the link to its last sample with a position. They are valid until the
+// next call.
 func (s *positionLinks) positions(last uint32) []Position {
 	s.found = s.found[:0]
 	for ; last != 0; last = s.previous[last-1] {

@@ -48,7 +48,7 @@ func TestLostPositions(t *testing.T) {
 }
 
 // TestPositions checks that every sample with a position counts in the call of its innermost function, even if the DevTools rules
-// drop it, unless there is no such call.
+// drop the sample. The only exceptions are samples whose innermost function has no call.
 func TestPositions(t *testing.T) {
 	p := readAny(t, placedProfile)
 	var alone []string

@@ -83,7 +83,8 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 	}
 }
 
-// stackAfter returns the stack of the first sample at or after a time if it is in the innermost open event, otherwise noStack.
+// stackAfter returns the stack of the first sample at or after a time if that sample is in the innermost open event, otherwise
+// noStack.
 func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
 	s, ok := b.ahead.first(b.next, ts)
 	if n := b.events.Len(); !ok || n > 0 && b.ahead.far.Time(s) >= b.events.End(n-1) {
@@ -110,7 +111,7 @@ func (b *Builder) keep(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	b.truncate(b.equalFrom(0, len(b.stack)), ts)
 }
 
-// replace makes the open calls match a stack, unless an open event locks a call that is not on it.
+// replace makes the open calls match a stack, unless an open event locks a call that is not on the stack.
 func (b *Builder) replace(stack v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	b.setStack(stack)
 	equal := b.equalFrom(0, len(b.stack))

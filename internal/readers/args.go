@@ -26,7 +26,7 @@ func (a *ArgReader) Reset() {
 	a.BigInts, a.TooDeep = 0, 0
 }
 
-// Count counts the problems with the arguments. detail locates duplicate keys.
+// Count counts the problems with the arguments. The parameter detail locates duplicate keys.
 func (a *ArgReader) Count(log *problem.Log, at problem.Position, detail string) {
 	log.AddN(problem.JSONDuplicateKey, uint64(a.Enc.Duplicates()), at, detail)
 	log.AddN(problem.JSONBigInteger, uint64(a.BigInts), at, "")

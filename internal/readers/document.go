@@ -1,8 +1,8 @@
 package readers
 
-// This file and keys.go read JSON documents of any size, member by member and element by element, as far as they are
-// readable. The readers of all JSON formats use a Document, so that the same damage has the same effect and causes the same data
-// problems in each (docs/formats/json.md). The formats define the meaning of members.
+// This file and keys.go read JSON documents of any size, member by member and element by element, as far as they are readable.
+// The readers of all JSON formats use a Document, so that the same damage has the same effect and causes the same data problems
+// in all formats (docs/formats/json.md). The formats define the meaning of members.
 //
 // Package jsonscan scans the text. A reader with a faster method for some of its text, such as the event list of a Chrome JSON
 // trace, uses that method and reports problems to the Document.
@@ -18,7 +18,8 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ErrEnded ends the reading of an input that is truncated, or not JSON from some position on. Everything before that is used.
+// ErrEnded ends the reading of an input that is truncated, or not JSON from some position on. Everything before the damage is
+// used.
 var ErrEnded = errors.New("input ended")
 
 // Document reads a document. Its methods return ErrEnded, the input's error, or another error with its position.
@@ -55,7 +56,7 @@ func NewDocument(s *jsonscan.Scanner, log *problem.Log) *Document {
 }
 
 // StartPiece starts another document, which is a piece of a larger one. All problems are counted at the given position. Text that
-// is truncated or not JSON is an error, which the reader of the larger document must handle.
+// is truncated or not JSON causes an error, which the reader of the larger document must handle.
 func (r *Document) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
@@ -124,8 +125,8 @@ func (r *Document) where() string {
 	return r.Where()
 }
 
-// Malformed returns an error with the position from which the input is not JSON, or nil if all input so far is JSON. It is for
-// readers that cannot use the part of the input before the position.
+// Malformed returns an error with the position from which the input is not JSON, or nil if all input so far is JSON. Readers call
+// it if they cannot use the part of the input before the position.
 func (r *Document) Malformed() error { return r.malformed }
 
 // Begin returns the first byte of the document, after a byte order mark.
@@ -173,8 +174,8 @@ func (r *Document) Peek() (byte, error) {
 	return c, nil
 }
 
-// End handles an error from the scanner's Fill: the end of the input is counted and becomes ErrEnded; other errors get a
-// position.
+// End handles an error from the scanner's Fill. For the end of the input, it counts a problem and returns ErrEnded; to any other
+// error, and to the end of a piece, it adds the position.
 func (r *Document) End(err error) error {
 	switch {
 	case err == io.EOF && r.piece != nil:
@@ -239,7 +240,7 @@ func (r *Document) Unit(parse func()) error {
 	}
 }
 
-// Refill reads more of a unit after the scanner failed, if that can help.
+// Refill reads more of a unit after the scanner failed, if more text can help.
 func (r *Document) Refill() error {
 	if err := r.S.Err(); err != jsonscan.ErrShort {
 		return r.Break(err)
@@ -299,7 +300,7 @@ type Level struct {
 	closing byte  // its closing bracket
 	after   byte  // the last token: a bracket, a comma, or aValue
 	n       int64 // number of elements so far
-	outer   int64 // Document.Index around the list
+	outer   int64 // Document.Index outside this level
 	keys    int   // the argument for keySet.close
 }
 
@@ -316,8 +317,8 @@ func (r *Document) Open() Level {
 	return l
 }
 
-// Next advances to the next member or element, which starts with first; if there is none, it reads the closing bracket. Two
-// values without a comma between them are accepted.
+// Next advances to the next member or element and returns its first byte. At the end of the level, it reads the closing bracket.
+// Two values without a comma between them are accepted.
 func (r *Document) Next(l *Level) (first byte, more bool, err error) {
 	for {
 		c, err := r.Peek()
@@ -376,7 +377,8 @@ func (r *Document) close(l *Level) {
 	}
 }
 
-// Member reads the key of a member, which is valid until its object ends, and advances to the value, which starts with first.
+// Member reads the key of a member, advances to the value, and returns the first byte of the value. The key is valid until its
+// object ends.
 func (r *Document) Member() (key []byte, first byte, err error) {
 	text, ok := r.S.Key()
 	for !ok {
@@ -405,8 +407,8 @@ func (r *Document) Member() (key []byte, first byte, err error) {
 	return key, first, nil
 }
 
-// Members reads an object of any size at the scanner's position. It calls member with each key, which is valid until the object
-// ends, and the first byte of the value, which member must read.
+// Members reads an object of any size at the scanner's position. For each member, it calls the callback with the key and the
+// first byte of the value. The callback must read the value. The key is valid until the object ends.
 func (r *Document) Members(member func(key []byte, first byte) error) error {
 	for l := r.Open(); ; {
 		if _, more, err := r.Next(&l); !more {
@@ -422,8 +424,8 @@ func (r *Document) Members(member func(key []byte, first byte) error) error {
 	}
 }
 
-// Elements reads a list of any size at the scanner's position. It calls element with the first byte of each value, which element
-// must read.
+// Elements reads a list of any size at the scanner's position. For each element, it calls the callback with the first byte of the
+// value. The callback must read the value.
 func (r *Document) Elements(element func(first byte) error) error {
 	for l := r.Open(); ; {
 		first, more, err := r.Next(&l)
@@ -456,7 +458,7 @@ func (r *Document) Key() ([]byte, bool) {
 // maxUnknown limits the number of unknown members that are counted.
 const maxUnknown = 1000
 
-// Unknown counts a member unknown to the format, once for each name.
+// Unknown counts a member unknown to the format: once for each name, and up to maxUnknown names.
 func (r *Document) Unknown(key []byte, at problem.Position) {
 	if r.unknown[string(key)] || len(r.unknown) >= maxUnknown {
 		return

@@ -63,7 +63,7 @@ func object(keys, twice int) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// Duplicate keys are found however many keys there are, up to a limit, and keys of nested objects are kept apart.
+// Duplicate keys are found in objects with many keys, up to a limit, and keys of nested objects are kept apart.
 func TestKeysTwice(t *testing.T) {
 	for _, c := range []struct{ keys, twice, want int }{
 		{1, 0, 0}, {1, 3, 3}, {fewKeys - 1, 2, 2}, {fewKeys, 0, 0}, {fewKeys, 1, 1}, {fewKeys, fewKeys, fewKeys}, {fewKeys + 1, 5, 5},

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Lanes manages the tracks for intervals of one kind; they have the same name and parent, so viewers show them as one.
-// It is for readers with better criteria than time; the engine itself moves everything that does not nest to lanes
-// (timeline.Nest). An interval goes to the first track that is free at its start, or to a new one. Times can have any
+// Lanes manages the tracks for intervals of one kind. The tracks have the same name and parent, so viewers show them as one.
+// Lanes is for readers that group intervals by better criteria than time; the engine itself moves everything that does not nest
+// to lanes (timeline.Nest). An interval goes to the first track that is free at its start, or to a new one. Times can have any
 // unit.
 type Lanes[T timeline.Nanos | float64] struct {
 	b      *timeline.Builder

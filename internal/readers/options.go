@@ -17,7 +17,7 @@ type Options struct {
 	// Args selects the event arguments that are kept, by their names in the input. It does not affect arguments
 	// that weft adds.
 	Args timeline.ArgFilter
-	// Offset is added to all times, before negative ones are dropped. Times with an offset belong to no clock.
+	// Offset is added to all times, before negative times are dropped. Times with an offset belong to no clock.
 	Offset timeline.Nanos
 	// NoScreenshots drops the pictures of screenshots.
 	NoScreenshots bool

@@ -20,9 +20,9 @@ type SpoolForm[T any] interface {
 	Read(r io.Reader, v *T) error
 }
 
-// Spool sorts values of type T, which has no pointers, and their payloads by time; simultaneous ones keep the order in
-// which they were added. It is for records that must wait for the rest of the input. Values that do not fit in memory
-// are sorted in runs on disk and merged. For values without payloads, use package extsort.
+// Spool sorts values of type T, which has no pointers, and their payloads by time; simultaneous values keep the order in which
+// they were added. A Spool is used for records that must wait for the rest of the input. Values that do not fit in memory are
+// sorted in runs on disk and merged. For values without payloads, use package extsort.
 type Spool[T any] struct {
 	limit  int64 // bytes in memory
 	dir    string

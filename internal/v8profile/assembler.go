@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Event is a trace event that carries a profile or a piece of one.
+// Event is a trace event that carries a profile or a piece of a profile.
 type Event struct {
 	// Process and Thread identify the process and thread that recorded the event, by numbers of the caller's choice.
 	Process, Thread int64
@@ -34,8 +34,8 @@ type Recording struct {
 
 	// Orphan is set if the profile's head is missing. Such a profile is assigned to the main thread of its process.
 	Orphan bool
-	// Chosen is set if the calls of the thread come from this profile. All profiles of a thread sample the same time
-	// and must never be added up.
+	// Chosen is set if the calls of the thread come from this profile. All profiles of a thread sample the same period, so their
+	// times must never be added.
 	Chosen bool
 
 	Profile *Profile
@@ -109,8 +109,8 @@ func (a *Assembler) Close() error { return errors.Join(a.read.close(), a.built.c
 // Held returns the approximate memory use of the profiles in bytes.
 func (a *Assembler) Held() int64 { return a.room.Used() + a.read.inMemory }
 
-// Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; in that case they lack everything
-// after that point. Other errors come from temporary files.
+// Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; the profiles then lack all later data. Other
+// errors come from temporary files.
 func (a *Assembler) Err() error {
 	if a.failed != nil {
 		return a.failed
@@ -134,7 +134,7 @@ func (e *AssemblyError) Hint() string {
 // Unwrap returns the underlying error.
 func (e *AssemblyError) Unwrap() error { return e.Err }
 
-// wholeID is the id used for a CpuProfile event without one.
+// wholeID is the id used for a CpuProfile event without an id.
 const wholeID = "0x1"
 
 // Names of the events that carry profiles (profile-calls.md 2). Events of a whole profile may have other phases than P.
@@ -144,7 +144,7 @@ const (
 	WholeName = "CpuProfile"
 )
 
-// IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
+// IsEventName reports whether events of phase P with this name carry a profile or a piece of a profile.
 func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
 
 // Add adds an event with a name for which IsEventName holds. It reports whether the profile retains everything in the event;
@@ -240,9 +240,9 @@ func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
 	a.failed = p.draft.err
 }
 
-// Finish returns the profiles with nodes, in the order of their first events. mainThread returns the main thread of a
-// process, to which profiles without a head are assigned; ok is false if it is unknown. The profiles are valid until
-// the Assembler is closed; no more events can be added. Errors come from temporary files.
+// Finish returns the profiles with nodes, in the order of their first events. The callback mainThread returns the main thread of
+// a process, to which profiles without a head are assigned; its result ok is false if the thread is unknown. The profiles are
+// valid until the Assembler is closed; no more events can be added. Errors come from temporary files.
 func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool)) ([]*Recording, error) {
 	var all []*Recording
 	for _, p := range a.order {
@@ -295,9 +295,9 @@ func sourceRank(source string) int {
 	return 2
 }
 
-// choose marks, for each thread, the profile that the calls come from: the preferred one, otherwise the first of the best
-// source, even without nodes. An orphan that is not preferred is chosen only if it is the only orphan of its process
-// and its thread has no profile with a head.
+// choose marks, for each thread, the profile that the calls come from: the preferred one, otherwise the first profile from the
+// best source, even if it has no nodes. An orphan that is not preferred is chosen only if it is the only orphan of its process
+// and if its thread has no profile with a head.
 func (a *Assembler) choose(all []*Recording) {
 	type thread struct{ process, thread int64 }
 	best := map[thread]*Recording{}

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build builds a Profile from the draft, starting at start, with its samples in a spool. It returns nil if there are no nodes.
-// Errors come from temporary files.
+// build builds a Profile from the draft. The profile starts at the given time and stores its samples in the given spool. If the
+// draft has no nodes, build returns nil. Errors come from temporary files.
 func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	if len(d.nodes) == 0 {
 		return nil, nil

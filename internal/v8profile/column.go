@@ -82,8 +82,8 @@ func (r *columnReader) load() bool {
 	return r.err == nil && len(r.unread) > 0
 }
 
-// positions lists the lines or columns of samples. It stores only known ones, each as two numbers: the number of samples since
-// the previous one, and the position.
+// positions lists the lines or columns of samples. It stores only known positions, each as two numbers: the number of samples
+// since the previous known position, and the position.
 type positions struct {
 	list    column
 	length  int // number of samples up to the last known position or the end of the last piece
@@ -100,7 +100,7 @@ type position struct {
 // known reports whether any position is known.
 func (ps *positions) known() bool { return ps.length > 0 }
 
-// add adds the position of a sample; calls must be in sample order. samples is the number of samples so far.
+// add adds the position of a sample. Calls must be in sample order. The parameter samples is the number of samples so far.
 func (ps *positions) add(s *spool, sample, samples int, value int32) error {
 	if value == 0 || sample >= maxSamples {
 		return nil

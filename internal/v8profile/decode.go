@@ -18,7 +18,7 @@ type decoder struct {
 	d *draft
 
 	room     *collections.MemoryLimit
-	charged  int64 // to room, for d
+	charged  int64 // bytes charged to room for the draft
 	elements int   // in all lists
 
 	// pieceStart is the number of samples before this piece; nLines and nColumns count the positions in it.
@@ -39,7 +39,8 @@ func (r *decoder) account() error {
 	return err
 }
 
-// object calls member, which must read the value, for each key of an object. Other values are skipped and counted.
+// object calls the callback member for each key of an object. The callback must read the value. Other values are
+// skipped and counted.
 func (r *decoder) object(member func(key []byte) error) error {
 	if ok, err := r.opens('{'); !ok {
 		return err
@@ -47,7 +48,8 @@ func (r *decoder) object(member func(key []byte) error) error {
 	return r.Members(func(key []byte, _ byte) error { return member(key) })
 }
 
-// array calls element, which must read the element, for each element of an array. Other values are skipped and counted.
+// array calls the callback element for each element of an array. The callback must read the element. Other values are
+// skipped and counted.
 func (r *decoder) array(element func() error) error {
 	if ok, err := r.opens('['); !ok {
 		return err

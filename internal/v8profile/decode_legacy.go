@@ -11,9 +11,9 @@ type legacyNode struct {
 	inChildren bool
 }
 
-// legacyTree reads the head member of a legacy document: the root, whose children are complete nodes. Its depth is
-// limited only by the text, so open nodes are on an explicit stack. The id of a node may follow its children, so a node
-// gets its index when it opens.
+// legacyTree reads the head member of a legacy document: the root, whose children are complete nodes. The depth of the
+// tree is limited only by the text, so open nodes are on an explicit stack. The id of a node may follow its children,
+// so a node gets its index when it opens.
 func (r *decoder) legacyTree() error {
 	r.d.legacy = true
 	if ok, err := r.opens('{'); !ok {

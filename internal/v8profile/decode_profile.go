@@ -83,8 +83,8 @@ func (r *decoder) profileMember(key []byte) error {
 	return r.Skip()
 }
 
-// bound reads the start or the end of a profile. The unit, microseconds, or seconds in legacy documents, is known only
-// at the end of the document.
+// bound reads the start or the end of a profile. The unit is seconds in legacy documents and microseconds in others, so
+// it is known only at the end of the document.
 func (r *decoder) bound(dst *bound) error {
 	kind, text, err := r.Scalar()
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	maxTime = timeline.Nanos(math.MaxInt64 / 2)
 )
 
-// textIndex identifies a text of a profile; 0 is the empty text.
+// textIndex identifies a text of a profile; 0 is the empty string.
 type textIndex uint32
 
 // tickRange is a part of Profile.ticks.

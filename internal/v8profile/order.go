@@ -50,8 +50,8 @@ func (r *rawReader) err() error {
 // lateMemory limits the bytes of late samples in memory, see byTime.
 const lateMemory = 1 << 20
 
-// byTime calls fn for the samples in time order. Samples with equal times keep their order. Few samples of a profile are
-// earlier than a sample before them; only these late ones are sorted.
+// byTime calls fn for the samples in time order. Samples with equal times keep their order. Few samples of a profile are earlier
+// than a sample before them; only these late samples are sorted.
 func (d *draft) byTime(base timeline.Nanos, fn func(*rawSample) error) error {
 	if d.found.backwards == 0 {
 		return d.merge(base, nil, fn)
@@ -78,7 +78,7 @@ func rawBefore(a, b *rawSample) int {
 	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.number, b.number))
 }
 
-// merge calls fn for the samples in order, and merges in the late ones; late may be nil.
+// merge calls fn for the samples in time order, and inserts the late samples. The parameter late may be nil.
 func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn func(*rawSample) error) error {
 	var s, next rawSample
 	more := false
@@ -119,8 +119,8 @@ func (d *draft) merge(base timeline.Nanos, late *extsort.Sorter[rawSample], fn f
 	return errors.Join(in.err(), lateBefore(nil))
 }
 
-// importSamples sorts the samples by time and drops those with unknown nodes. Lines and columns move with their
-// samples, unlike in DevTools (profile-calls.md 3).
+// importSamples sorts the samples by time and drops samples with unknown nodes. Lines and columns move with their samples, unlike
+// in DevTools (profile-calls.md 3).
 func (p *Profile) importSamples(d *draft, at []NodeIndex) error {
 	base := p.Start
 	if d.absolute {
@@ -164,8 +164,8 @@ func (p *Profile) importSamples(d *draft, at []NodeIndex) error {
 	return err
 }
 
-// repairer replaces an isolated (program) sample between two samples that share a bottom frame with the first of the two: the
-// profiler interrupted V8 where it could not walk the stack (profile-calls.md 3).
+// repairer repairs isolated (program) samples: the profiler interrupted V8 where it could not walk the stack (profile-calls.md
+// 3). If the samples before and after such a sample share a bottom frame, repairer replaces the sample with the one before it.
 type repairer struct {
 	p      *Profile
 	out    sampleWriter
@@ -207,7 +207,7 @@ func (r *repairer) add(s *rawSample, n NodeIndex, skipped uint32) error {
 	return nil
 }
 
-// write writes the pending sample; next is the node of the sample after it.
+// write writes the pending sample. The parameter next is the node of the sample after it.
 func (r *repairer) write(next NodeIndex) error {
 	if !r.hasPending {
 		return nil

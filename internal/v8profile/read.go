@@ -17,10 +17,11 @@ var ErrNoNodes = errors.New("not a CPU profile: it has no nodes")
 
 // Read reads a .cpuprofile document: from DevTools or Node, in the legacy form with a nested tree, or a result of
 // Profiler.stop. It counts bad data in log. A truncated or damaged document is used if it has samples with times; for
-// other text, Read returns an error with its position.
+// other text, Read returns an error with a position.
 func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
 
-// ReadWithin is Read with a memory limit in bytes; 0: no limit. It returns an error for a profile that needs more.
+// ReadWithin is Read with a memory limit in bytes; 0: no limit. It returns an error for a profile that needs more
+// memory.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
 	profiles := collections.ProfileMemoryLimit(memory)

@@ -208,7 +208,7 @@ func (s *Samples) Recorded(i int) NodeIndex {
 	return d.at[i&blockMask]
 }
 
-// Weight returns the time from a sample to the next one, or to Closing.
+// Weight returns the time from a sample to the next one or, for the last sample, to Closing.
 func (s *Samples) Weight(i int) timeline.Nanos {
 	if i+1 < s.p.samples.n {
 		return s.Time(i+1) - s.Time(i)

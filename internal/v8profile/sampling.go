@@ -22,9 +22,9 @@ const (
 	maxIntervals = 5
 )
 
-// SampleInterval returns the interval between samples: the median of the gaps between consecutive samples in the
-// fullest bin of half a millisecond, or in the latest of equally full bins (C2). It returns false if no gap is long enough.
-// It reorders gaps.
+// SampleInterval returns the interval between samples. It divides the gaps between consecutive samples into bins of half a
+// millisecond, and returns the median of the fullest bin or, of equally full bins, the one with the longest gaps (C2). It returns
+// false if no gap is long enough. It reorders gaps.
 //
 // The median of all gaps would be wrong: browsers take extra samples when the code of a page changes; in a busy page
 // these can be the majority.
@@ -63,8 +63,8 @@ func median(sorted []timeline.Nanos) timeline.Nanos {
 	return low + (high-low+1)/2
 }
 
-// SampleLength returns the duration of a sample when the next one follows after gap: the gap, or one interval if gap is
-// more than five of them; the rest of the gap is uncovered (C3).
+// SampleLength returns the duration of a sample, given the gap before the next sample. It is the gap, but one interval if the gap
+// exceeds five intervals; the rest of the gap is then uncovered (C3).
 func SampleLength(gap, interval timeline.Nanos) (length, uncovered timeline.Nanos) {
 	if interval <= math.MaxInt64/maxIntervals && gap > maxIntervals*interval {
 		return interval, gap - interval

@@ -19,7 +19,7 @@ type spool struct {
 
 // extent locates bytes in a spool.
 type extent struct {
-	at   int64 // page and offset in memory; the complement of the offset in the file
+	at   int64 // page and offset if in memory; the complement of the offset if in the file
 	size int32
 }
 

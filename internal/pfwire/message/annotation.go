@@ -57,7 +57,7 @@ type Annotation struct {
 	msg []byte
 }
 
-// Scalar is the kind of an annotation and its value, if that is a number or a boolean.
+// Scalar is the kind of an annotation and its value, if the value is a number or a boolean.
 type Scalar struct {
 	Kind   AnnotationKind
 	scalar uint64

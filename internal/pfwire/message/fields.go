@@ -5,9 +5,10 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// fields locates the fields of a small or rare message. Such a message embeds it, and has a Parse that names its type and a
-// method for each field that weft reads, which decodes the last occurrence. Missing values are 0, false or nil. A field with a
-// wire type other than the schema's counts as unknown, as in protobuf: it is missing, and reported by Mistyped.
+// fields locates the fields of a small or rare message. Such a message embeds fields. It has a method Parse, which names its
+// type, and a method for each field that weft reads, which decodes the last occurrence of the field. Missing values are 0, false
+// or nil. A field with a wire type other than the schema's counts as unknown, as in protobuf: it is missing, and reported by
+// Mistyped.
 type fields struct {
 	msg      []byte
 	types    *wireTypes
@@ -16,7 +17,8 @@ type fields struct {
 	mistyped bool                  // some of them are known fields with another wire type
 }
 
-// numFields is greater than the numbers of all fields except weft's own. A message has at most one of these, in the last slot.
+// numFields is greater than the numbers of all fields except weft's own. A message has at most one of weft's own fields, in the
+// last slot.
 const (
 	numFields = 24
 	weftField = schema.TrackDescriptor_WeftMark

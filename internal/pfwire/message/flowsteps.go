@@ -8,7 +8,8 @@ type FlowStep struct {
 	After int64 // ns after the packet's timestamp
 }
 
-// AppendFlowSteps decodes the field weft_flow_steps of an event with the given number of flows. ok is true if each occurs once.
+// AppendFlowSteps decodes the field weft_flow_steps of an event with the given number of flows. The result ok is true if each
+// flow occurs once.
 func AppendFlowSteps(steps []FlowStep, list []byte, flows int) (out []FlowStep, ok bool) {
 	seen := make([]bool, flows)
 	p := wire.NewPacked(list)

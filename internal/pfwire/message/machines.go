@@ -22,7 +22,8 @@ func (s *RemoteClockSync) Parse(msg []byte) error { return s.parse(msg, schema.M
 // Rounds returns a list of encoded SyncedClocks.
 func (s *RemoteClockSync) Rounds() List { return s.list(schema.RemoteClockSync_SyncedClocks) }
 
-// SyncedClocks decodes a RemoteClockSync.SyncedClocks message: a ClockSnapshot of a machine, and a later one of the host.
+// SyncedClocks decodes a RemoteClockSync.SyncedClocks message: a ClockSnapshot of a machine, and a later ClockSnapshot of the
+// host.
 type SyncedClocks struct{ Client, Host []byte }
 
 // Parse decodes msg.

@@ -37,8 +37,8 @@ type TracePacket struct {
 	Thread    uint64 // uuid; 0: missing; see weft_thread in the schema
 	Mistyped  int    // number of one of these fields that has the wrong wire type and is ignored; 0: none
 
-	// Payload is the number of the packet's payload field, Data its contents; 0: no payload. The payload is a oneof: the last one
-	// wins.
+	// Payload is the number of the packet's payload field, Data its contents; 0: no payload. The payload is a oneof: the last
+	// payload field wins.
 	Payload int
 	Data    []byte
 	Idle    bool // a track event or sample of an idle thread: see weft_idle and weft_idle_sample in the schema

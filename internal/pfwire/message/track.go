@@ -128,7 +128,7 @@ func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts
 func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
 func (m *TrackMark) Input() []byte   { return m.bytes(schema.WeftTrackMark_Input) }
 
-// RecordedPID returns the pid of a process in its recording, or false if it is the same as the pid in the descriptor.
+// RecordedPID returns the pid of a process in its recording, or false if that pid is the same as the pid in the descriptor.
 func (m *TrackMark) RecordedPID() (int64, bool) {
 	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
 }

@@ -15,8 +15,8 @@ func newArgReader(s *jsonscan.Scanner, enc *timeline.ArgsEncoder) readers.ArgRea
 	return readers.ArgReader{S: s, Enc: enc, MaxDepth: maxDepth}
 }
 
-// scanArgs reads the value of args and encodes it at once. Chrome writes args before the phase: encoding them
-// needlessly for counters and metadata, which use the text, costs less than reading all args twice.
+// scanArgs reads the value of args and encodes it at once. Chrome writes args before the phase, so this also encodes
+// the args of counters and metadata, which use only the text. It costs less than reading all args twice.
 func (es *eventScanner) scanArgs() {
 	s, ev := es.S, &es.ev
 	v := &ev.Values[fieldArgs]

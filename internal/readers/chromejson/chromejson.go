@@ -85,7 +85,7 @@ type reader struct {
 	log  *problem.Log
 	opts Options
 
-	index    int64 // index of the current event or, outside traceEvents, of the next one
+	index    int64 // index of the current event or, outside traceEvents, of the next event
 	found    bool  // the input has traceEvents
 	inEvents bool  // the current position is inside traceEvents
 	reparsed int64 // bytes parsed in vain; see mayReparse
@@ -139,7 +139,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return rd
 }
 
-// A spare is memory that readers reuse: for a small input, allocating it costs about as much time as reading.
+// A spare is memory that readers reuse: for a small input, the allocation takes about as much time as reading.
 type spare struct {
 	window []byte // the scanner's window
 	ahead  []byte // the splitter's buffer
@@ -149,8 +149,8 @@ type spare struct {
 const (
 	// maxSpare limits the capacity of a buffer in a spare.
 	maxSpare = 2 * blockSize
-	// maxSpareInput limits the size of an input whose reader returns a spare: after a larger one, the memory is
-	// better used for its events.
+	// maxSpareInput limits the size of an input whose reader returns a spare: for a larger input, the memory is better used for
+	// the events.
 	maxSpareInput = 64 << 20
 )
 

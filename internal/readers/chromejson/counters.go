@@ -183,7 +183,7 @@ func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey,
 	return rd.b.Add(out)
 }
 
-// memoryDump adds the totals of a v event and its top-level allocators (section 17) as counters below one track of the process.
+// memoryDump adds the totals and the top-level allocators of a v event (section 17) as counters below one track of the process.
 // All its numbers are hexadecimal strings.
 func (rd *reader) memoryDump() error {
 	args := rd.ev.get(fieldArgs)
@@ -224,7 +224,7 @@ type dumpReader struct {
 	err     error
 }
 
-// members calls member for each member of the next value, if that is an object; it drops any other value.
+// members calls the callback member for each member of the next value, if the value is an object. It drops any other value.
 func (d *dumpReader) members(member func(key []byte)) {
 	s := &d.rd.sub
 	if !startsObject(s) {

@@ -72,8 +72,8 @@ func (rd *reader) events() error {
 	}
 }
 
-// element reads one event, starting at its bracket. It drops a truncated event entirely, because a number that is
-// cut off could be read as a wrong one.
+// element reads one event, starting at its bracket. It drops a truncated event entirely, because a truncated number
+// could be read as a wrong number.
 func (rd *reader) element() error {
 	if !rd.mayReparse() && rd.lineIsTruncated() {
 		return rd.resync()

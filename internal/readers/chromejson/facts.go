@@ -10,7 +10,7 @@ import (
 )
 
 // An object or list outside the events is split into attributes up to these limits: nesting levels, values, and total
-// bytes of keys and values. A larger one becomes a single attribute with its JSON text.
+// bytes of keys and values. A larger object or list becomes a single attribute with its JSON text.
 const (
 	maxFactDepth = 8
 	maxFacts     = 256

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// metadata collects values from M events of which only the latest or the largest counts.
+// metadata collects values from M events. Of several values for the same property, only the latest or the largest counts.
 type metadata struct {
 	labels map[timeline.TrackID]timedText
 	times  map[string]timeline.Nanos // latest times of attributes and sort indexes
@@ -40,7 +40,7 @@ func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 }
 
 // metadataEvent reads an M event (section 14). Its time decides only which of several values counts: a missing time is 0, and a
-// negative one is valid. An M alone does not make a thread appear, because viewers do not show tracks without events.
+// negative time is valid. An M alone does not make a thread appear, because viewers do not show tracks without events.
 func (rd *reader) metadataEvent() error {
 	ev := &rd.ev
 	ev.ts = 0

@@ -70,7 +70,7 @@ func (rd *reader) phase() (carrier bool, err error) {
 	case 'p':
 		return false, rd.legacyAsync(timeline.Instant)
 	case 'T':
-		// A T with a duration and without an id is a thread state. A duration alone is not enough: Node writes one on
+		// A T with a duration and without an id is a thread state. A duration alone is not enough: Node writes a duration on
 		// every event (section 12).
 		if rd.ev.has(fieldDur) && !rd.ev.has(fieldID) && !rd.ev.has(fieldID2) {
 			return false, rd.threadState()

@@ -59,14 +59,14 @@ func (rd *reader) traceID() uint64 {
 // holdsTraceID reports whether the text of args may contain the id of a recorded stack.
 func holdsTraceID(args []byte) bool { return bytes.Contains(args, []byte(v8profile.TraceIDKey)) }
 
-// setThread records the thread of the prepared instant, which is on another track.
+// setThread records in the prepared instant, which is on another track, the event's thread.
 func (rd *reader) setThread() {
 	if rd.ev.has(fieldTid) {
 		rd.out.Sampling.Thread = rd.thread()
 	}
 }
 
-// setWriter records which thread wrote the prepared event, which is not on that thread's track.
+// setWriter records which thread wrote the prepared event; the event is not on the track of that thread.
 func (rd *reader) setWriter() {
 	if rd.ev.has(fieldTid) {
 		rd.out.Sampling = timeline.Sampling{Thread: rd.thread(), Skip: true}

@@ -214,8 +214,8 @@ func (rd *reader) isEvent(text []byte) (event, truncated bool) {
 	return event && s.Err() == nil, s.Err() == jsonscan.ErrShort
 }
 
-// searchEvent moves to the next event, or to the end of the list if that is in text and comes first. It returns io.EOF
-// if it finds neither.
+// searchEvent moves to the next event, or to the end of the list, if the end is in text and comes first. It returns io.EOF if it
+// finds neither.
 func (rd *reader) searchEvent(text []byte, start, failed int64) error {
 	from := start + 1
 	if !rd.mayReparse() {
@@ -259,8 +259,8 @@ func isTraceMember(text []byte) bool {
 	return false
 }
 
-// holdsEvent reports whether another event starts in the buffered part of the current one, and returns the
-// scanner to the mark.
+// holdsEvent reports whether another event starts in the buffered part of the current one, and moves the scanner back to the
+// mark.
 func (rd *reader) holdsEvent() bool {
 	start := rd.S.Start()
 	rd.reparsed += int64(rd.S.Buffered())

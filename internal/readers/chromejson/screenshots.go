@@ -13,7 +13,8 @@ func (rd *reader) isScreenshot() bool {
 		rd.ev.get(fieldArgs).kind == jsonscan.Object
 }
 
-// screenshot attaches a picture that viewers show to the prepared event (section 17). The category becomes an argument.
+// screenshot moves the picture from the event's arguments to the prepared event, if viewers can show the picture
+// (section 17). The category then becomes an argument. With NoScreenshots, the picture is dropped.
 func (rd *reader) screenshot() {
 	s := &rd.sub
 	s.Reset(rd.ev.get(fieldArgs).text)

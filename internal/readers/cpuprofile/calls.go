@@ -6,13 +6,13 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// anonymous is shown as the name of functions without one.
+// anonymous is shown as the name of functions without a name.
 const anonymous = "(anonymous)"
 
 // Calls adds calls to a timeline as slices of their thread (profile-calls.md 8).
 type Calls struct {
 	*Thread
-	// Added is the number of calls added; those before time 0 are dropped.
+	// Added is the number of calls added; calls before time 0 are dropped.
 	Added int64
 
 	to       *timeline.Builder
@@ -51,8 +51,8 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	return c
 }
 
-// NumberAmong assigns every n-th event index to the calls of the i-th of n threads, from first+i on. The calls of all
-// threads are made together and their number is not known in advance; this keeps their indexes distinct.
+// NumberAmong assigns every n-th event index to the calls of thread i of n threads, from first+i on. The calls of all threads are
+// made together, and their number is not known in advance. This numbering keeps their indexes distinct.
 func (c *Calls) NumberAmong(first uint32, i, n int) { c.first, c.step = first+uint32(i), uint32(n) }
 
 // keyID returns the id of an argument's name.
@@ -163,7 +163,8 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	text("deoptReason", c.Profile.DeoptReason(n))
 }
 
-// endArgs completes the arguments of a call; the first call of a node includes the lines of all samples of the node.
+// endArgs completes the arguments of a call. With CallDetails, the first call of a node includes the lines of all samples of the
+// node.
 func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, clamped *span) {
 	if c.CallDetails {
 		c.number(0, sample)

@@ -28,8 +28,8 @@ import (
 type Options struct {
 	readers.Options
 
-	// ProfileMemory limits the bytes of memory for the profile and its calls while it is read; 0: no limit. A profile that
-	// needs more causes an error.
+	// ProfileMemory limits the bytes of memory for the profile and its calls while they are read; 0: no limit. A profile that
+	// needs more memory causes an error.
 	ProfileMemory int64
 	// CallDetails is passed to Thread.
 	CallDetails bool
@@ -38,12 +38,12 @@ type Options struct {
 	NoCalls, SeparateCalls bool
 	// Thread is the sampled thread, if it is already in the Builder; 0: a new one.
 	Thread timeline.TrackID
-	// Among receives the profile, so that the caller can nest its calls with the events of Thread; nil: Read makes
+	// Among receives the profile, so that the caller can nest the calls of the profile with the events of Thread; nil: Read makes
 	// the calls from the samples alone.
 	Among func(*Thread)
 }
 
-// Names to use where a file has none.
+// Names to use if a file contains no names.
 const (
 	threadName     = "JavaScript"
 	unknownProcess = "V8 CPU profile"
@@ -92,8 +92,8 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	return t.AddStates(ctx, b)
 }
 
-// processName makes up a name for the process, because files do not contain one: the origin of the first page with a
-// function.
+// processName makes up a name for the process, because files do not contain one: nodeProcess if the URL of any function starts
+// with node:, otherwise the origin of the first page with a function, otherwise unknownProcess.
 func processName(p *v8profile.Profile) string {
 	origin := ""
 	for i := range p.FunctionCount() {
@@ -113,7 +113,8 @@ func processName(p *v8profile.Profile) string {
 // cancelEvery is the number of samples or calls between checks of the context.
 const cancelEvery = 1 << 12
 
-// addCalls adds the calls of a profile without events (profile-calls.md 4). memory limits the memory for the calls, in bytes.
+// addCalls adds the calls of a profile without events (profile-calls.md 4). The parameter memory limits the memory for the calls,
+// in bytes.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
 	calls.inOrder = true

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Samples describes the samples that AddSamples adds: Perfetto recognizes V8's profiles by this source. Its viewer
-// shows the name of the weight, not the unit.
+// Samples describes the samples that AddSamples adds: Perfetto recognizes V8's profiles by this source. Perfetto's
+// viewer shows the name of the weight, not the unit.
 var Samples = timeline.SampleDescription{Source: "legacy_v8", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
 // AddSamples adds all samples with the stacks that V8 recorded. The weight of a sample is the time to the next one. A

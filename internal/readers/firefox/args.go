@@ -2,8 +2,8 @@ package firefox
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// argKey identifies an argument that weft adds, mostly in the weft dictionary. A number saves a map lookup for every
-// event.
+// argKey identifies an argument that weft adds, mostly in the weft dictionary. Because it is a number, events need no
+// map lookup.
 type argKey uint8
 
 const (

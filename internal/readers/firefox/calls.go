@@ -29,8 +29,8 @@ type call struct {
 }
 
 // addCalls adds slices for the functions in a thread's samples: a call lasts from the first sample that contains it, with the
-// same callers, to the first one without it. The last sample lasts one interval. With onlyJS, frames that are not JavaScript
-// are ignored.
+// same callers, to the first one without it. The duration of the last sample is the result of lastLength. With onlyJS, frames
+// that are not JavaScript are ignored.
 func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS bool) error {
 	s := &th.th.samples
 	var open []call

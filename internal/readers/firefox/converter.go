@@ -215,7 +215,7 @@ func timeProblem(ms float64) problem.Kind {
 	return problem.EventInvalidTimestamp
 }
 
-// span extends the time range of a thread to its samples, each lasting one interval, and returns it.
+// span extends the time range of a thread to its samples, each lasting one interval, and returns the range.
 func (th *threadState) span(interval float64) (first, last float64) {
 	s := &th.th.samples
 	for i := range s.rows {
@@ -276,8 +276,9 @@ func (c *converter) typeOf(payload []byte) int32 {
 	return 0
 }
 
-// typeByMarkerName returns the type of a row. In older profiles (section 3), the type is the marker's name if kind, the
-// payload's type, has no schema but the name has one; otherwise it is kind.
+// typeByMarkerName returns the type of a row. The parameter kind is the type of the payload. In older profiles (section
+// 3), the type of the row is the marker's name if the payload's type has no schema but the name has one. Otherwise, it
+// is the payload's type.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind
@@ -410,7 +411,7 @@ func (c *converter) addRest() error {
 	return c.addPauses()
 }
 
-// addSlice adds a slice. args, if not nil, adds its arguments to the encoder.
+// addSlice adds a slice. The callback args, if not nil, adds the arguments of the slice to the encoder.
 func (c *converter) addSlice(track timeline.TrackID, name string, from, to float64, args func()) error {
 	start, ok := c.nanos(from)
 	end, ok2 := c.nanos(to)

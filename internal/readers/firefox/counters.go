@@ -269,8 +269,8 @@ func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64
 	return nil
 }
 
-// addRates adds increments per unit of time. A counter value in a trace lasts until the next one, so each is placed at
-// the start of its interval, and a 0 follows the last interval.
+// addRates adds increments per unit of time. A counter value in a trace lasts until the next one, so each rate is placed at the
+// start of its interval, and a 0 follows the last interval.
 func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
 	before := math.NaN()
 	last := timeline.Nanos(none)

@@ -100,7 +100,7 @@ func (d *decoder) hasCapacity(n int) (ok bool, err error) {
 	return false, d.Skip()
 }
 
-// object reads an object; member must read the value of its key.
+// object reads an object. The callback member must read the value of its key.
 func (d *decoder) object(member func(key string) error) error {
 	c, err := d.Peek()
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *decoder) object(member func(key string) error) error {
 	return err
 }
 
-// array reads a list; element must read one element, starting at the mark.
+// array reads a list. The callback element must read one element, starting at the mark.
 func (d *decoder) array(element func() error) error {
 	c, err := d.Peek()
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 	markerSuppressed                         // other markers represent it
 )
 
-// phase determines which times of a row are valid; the others are garbage. Its values are those in the format
-// (section 5).
+// phase determines which times of a row are valid; the other times are garbage. Its values are the numbers in the
+// format (section 5).
 type phase int32
 
 const (
@@ -47,7 +47,7 @@ type deriver struct {
 	c    *converter
 	th   *threadState
 	rows *markerTable
-	open map[int32][]int32 // open start rows, by name; an end row matches the last one
+	open map[int32][]int32 // open start rows, by name; an end row matches the last open row
 	sent map[string]int32  // start rows of requests, by id
 }
 
@@ -64,7 +64,7 @@ func (c *converter) derive(th *threadState) {
 }
 
 // order returns the rows in the order in which they were written. Rows in the raw form are unordered; like the front
-// end, order sorts them by end or, if that is missing or 0, by start.
+// end, order sorts them by end or, if the end is missing or 0, by start.
 func (d *deriver) order() []int32 {
 	order := make([]int32, d.rows.rows)
 	for i := range order {

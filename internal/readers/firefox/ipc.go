@@ -7,8 +7,8 @@ import (
 )
 
 // Up to five markers describe a message between processes: one at each endpoint, and three along the way (section 5). The
-// message's identity connects them across threads. If both endpoints are known, each has a marker that lasts from one to the
-// other and includes the intermediate stages.
+// message's identity connects them across threads. If both endpoints are known, each endpoint has a marker that lasts from the
+// sending to the receiving endpoint and includes the intermediate stages.
 type message struct {
 	points [numPoints]markerRef
 	known  [numPoints]bool
@@ -118,8 +118,8 @@ func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, 
 	return key, p, sync, true
 }
 
-// joinMessages extends the markers of both endpoints from one to the other and suppresses the markers of the intermediate
-// stages.
+// joinMessages extends the markers of both endpoints to the time from the sending to the receiving endpoint, and suppresses the
+// markers of the intermediate stages.
 func (c *converter) joinMessages() {
 	for i := range c.ipc.list {
 		msg := &c.ipc.list[i]

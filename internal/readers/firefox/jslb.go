@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// slabs holds the parts of a JSLB container (section 3). One is the JSON of the profile, in which {"$s":N} refers to
-// slab N, which in turn is JSON or a list of numbers.
+// slabs holds the parts of a JSLB container (section 3). One slab is the JSON of the profile. In JSON, {"$s":N} refers
+// to slab N, which is JSON itself or a list of numbers.
 type slabs struct {
 	size      int64 // file size
 	list      []slab

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// timerWait is the name of the intervals in which the thread that fires timers is idle. Their type is stack-based; as
-// slices on the thread's track, they would make it the busiest thread of the browser.
+// timerWait is the name of the intervals in which the thread that fires timers is idle. Their type is stack-based. As slices on
+// the thread's track, they would make the thread look like the busiest one in the browser.
 const timerWait = "TimerThread::Wait"
 
 // placer finds tracks for the markers of one thread (section 5). Stack-based intervals in which the thread works become slices

@@ -17,7 +17,7 @@ type location struct {
 	isAddress    bool
 }
 
-// rootScope is the prefix of the names that weft gives to top-level scripts, which have none.
+// rootScope is the prefix of the names that weft gives to top-level scripts, which have no names.
 const rootScope = "(root scope) "
 
 func parseLocation(text []byte) location {

@@ -151,7 +151,8 @@ func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	out.Name = label
 }
 
-// appendType appends a marker's type to its categories, unless it contains a comma, which separates categories.
+// appendType appends a marker's type to its categories. It skips an empty type, a type equal to the categories, and a type with a
+// comma, because commas separate categories.
 func appendType(categories []byte, kind string) []byte {
 	if kind == "" || strings.IndexByte(kind, ',') >= 0 || string(categories) == kind {
 		return categories

@@ -26,7 +26,7 @@ var requestPhases = [...]struct {
 	{producers.FirefoxAnswer, "responseStart", "responseEnd"},
 }
 
-// builtinSchemas returns the schemas that the front end uses for types without one in the file (section 6).
+// builtinSchemas returns the schemas that the front end uses for types without a schema in the file (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
 	network.finish("", "")

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busy measures the activity of a thread or process: by CPU time in the profile's unit, then by the number of samples
-// with a stack, then of markers.
+// busy measures the activity of a thread or process: by CPU time in the profile's unit, then by the number of samples with a
+// stack, then by the number of markers.
 type busy struct {
 	cpu              float64
 	samples, markers int
@@ -60,9 +60,9 @@ func (c *converter) readOrder() {
 	}
 }
 
-// setOrder orders processes and threads (section 11): first the process of the recorded tab, then the others by
-// activity and position in the profile; within a process, first the main thread, then the others in the same way. A
-// profile can require its own order instead.
+// setOrder orders processes and threads (section 11). The process of the recorded tab comes first; the other processes follow by
+// activity, then by position in the profile. Within a process, the main thread comes first; the other threads follow in the same
+// way. A profile can require its own order instead.
 func (c *converter) setOrder() {
 	threads := slices.Clone(c.threads)
 	processes := slices.Clone(c.processes.list)

@@ -26,7 +26,8 @@ func (c *converter) addPauses() error {
 	})
 }
 
-// addProcessPauses adds the pauses of a process; those without a start or end extend to the edge of the recording.
+// addProcessPauses adds the pauses of a process. A pause without a start or an end extends to the edge of the
+// recording.
 func (c *converter) addProcessPauses(pr *process, pauses []pause) error {
 	for _, one := range pauses {
 		from, to := one.start+pr.delta, one.end+pr.delta

@@ -64,8 +64,8 @@ type member struct {
 // maxMembers limits the number of cached members per type.
 const maxMembers = 64
 
-// member returns the member with a key, from the cache if possible. Members nearly always come in the same order, so it
-// first tries the one after the last.
+// member returns the member with a key, from the cache if possible. Members nearly always come in the same order, so the function
+// first tries the cached member after the previous one.
 func (c *converter) member(key []byte) *member {
 	p := &c.payload
 	known := p.kind.members
@@ -113,8 +113,8 @@ func (c *converter) newMember(key string) member {
 	return m
 }
 
-// encodePayload encodes the members of a payload under their keys, in the formats of their fields. The second of two
-// rows overrides the first.
+// encodePayload encodes the members of a payload under their keys, in the formats of their fields. For a marker with two rows,
+// the payload of the second row overrides the payload of the first.
 func (c *converter) encodePayload(text []byte) {
 	if len(text) == 0 {
 		return
@@ -122,7 +122,7 @@ func (c *converter) encodePayload(text []byte) {
 	p := &c.payload
 	s := &p.s
 	if len(p.values) > 0 && s.Decoded() {
-		// Decoding the second row overwrites decoded strings of the first.
+		// Decoding the second row overwrites the decoded strings of the first row.
 		for i := range p.values {
 			p.values[i].text = bytes.Clone(p.values[i].text)
 		}
@@ -146,8 +146,8 @@ func (c *converter) encodePayload(text []byte) {
 	}
 }
 
-// encodeMember encodes a value in the format of its field if it is kept, and stores it if labels, flows or the conversion need
-// it.
+// encodeMember encodes a value in the format of its field if the member is kept, and stores the value if labels, flows or the
+// conversion need it.
 func (c *converter) encodeMember(m *member, v value) {
 	p := &c.payload
 	f := &m.field
@@ -210,7 +210,7 @@ func (c *converter) resolveIndex(m *member, v value) value {
 }
 
 const (
-	// maxResolved limits the total length of long texts from the string table in events. Further ones are truncated to
+	// maxResolved limits the total length of long texts from the string table in events. Further long texts are truncated to
 	// shortText, so that a small input with many references to one long text does not become a huge output.
 	maxResolved = 1 << 30
 	shortText   = 256
@@ -284,7 +284,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 	return true
 }
 
-// maxArgDepth is the depth down to which values keep their structure; deeper ones become text.
+// maxArgDepth is the depth down to which values keep their structure; deeper values become text.
 const maxArgDepth = 64
 
 // encodeValue encodes a nested value without conversion, and counts its problems.

@@ -91,8 +91,8 @@ func allPages(p *profile, pages []timeline.Page) []timeline.Page {
 }
 
 // process returns the process of a thread. If different raw profiles have processes with the same pid, the pid was reused, and
-// the processes are different. Firefox writes a raw profile per process; other programs, such as perf's scripts, put the
-// threads of all processes into one.
+// the processes are different. Firefox writes a raw profile per process; other programs, such as perf's scripts, put the threads
+// of all processes into one raw profile.
 func (c *converter) process(th *thread, raw bool) *process {
 	pid := th.pid.text
 	known := c.processes.byPID[pid]
@@ -212,7 +212,7 @@ func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, requ
 	return cause, request
 }
 
-// threadKey returns the key of a thread. If a process has two threads with the same tid, the second one reused it.
+// threadKey returns the key of a thread. If a process has two threads with the same tid, the second thread reused the tid.
 func (c *converter) threadKey(th *thread, pr *process) timeline.ThreadKey {
 	tid := th.tid.text
 	if tid == "" {

@@ -149,7 +149,7 @@ func TestLengthIsNoMemory(t *testing.T) {
 	}
 }
 
-// Threads of a process share its libraries: their cost does not grow with the number of threads.
+// Threads of a process share its libraries: the cost of the libraries does not grow with the number of threads.
 func TestThreadsShareLibraries(t *testing.T) {
 	log := new(problem.Log)
 	p, err := decode(t.Context(), strings.NewReader(`{"meta":{"version":24},"libs":[{"name":"l","start":1,"end":2}],

@@ -137,7 +137,7 @@ func (c *converter) addValue(track timeline.TrackID, at timeline.Nanos, v float6
 	return c.b.Add(&c.out)
 }
 
-// number returns a value, as an integer if it is one.
+// number returns a value, as an integer if it is a whole number and its magnitude is below 2^53.
 func number(v float64) timeline.Number {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return timeline.Int(int64(v))
@@ -161,7 +161,8 @@ type cpuUse struct {
 	changes  bool    // the thread's share of CPU time changes
 }
 
-// percent returns the percentage of the CPU time in a period that the thread used, at most 100, or NaN if unknown.
+// percent returns the CPU time that the thread used in a period, as a percentage of a busy processor's CPU time: at most 100, or
+// NaN if unknown.
 func (u *cpuUse) percent(used, at, from float64) float64 {
 	nanos := math.Round(at*1e6) - math.Round(from*1e6)
 	if math.IsNaN(used) || !(nanos > 0) {
@@ -337,9 +338,9 @@ func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool
 	return true
 }
 
-// addActivity adds two tracks for the categories and documents of a thread's samples, with one slice per run of equal
-// samples. A sample lasts until the next one, and the last one lasts one interval. A category that never changes
-// becomes a fact instead.
+// addActivity adds two tracks for the categories and documents of a thread's samples, with one slice per run of equal samples. A
+// sample lasts until the next sample, and the last sample lasts one interval. A category that never changes becomes a fact
+// instead.
 func (c *converter) addActivity(th *threadState, samples []activity) error {
 	steady := c.findSteadyCategory(th, samples)
 	categories := run{c: c, th: th, role: timeline.RoleCategories}

@@ -165,7 +165,7 @@ func (d *decoder) readFormat(f *field) error {
 }
 
 // finish derives slots and flows from the fields and from two labels: chart, which the Firefox Profiler shows on tracks, and
-// table, which it shows in its marker table. It returns false if there are too many slots, or if the label is too long.
+// table, which it shows in its marker table. It returns false if there are too many slots, or if the label exceeds a limit.
 func (s *schema) finish(chart, table string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
@@ -181,8 +181,9 @@ func (s *schema) finish(chart, table string) bool {
 	return ok && whole
 }
 
-// labelOf returns the label to use for event names: chart, unless the markers have flows, chart shows only their name, such as
-// "IPC", and table ends with the flow id. In that case, it is table without the flow id, because table describes the message.
+// labelOf returns the label to use for event names. This is usually the label chart. But if the markers have flows, chart shows
+// only their name, such as "IPC", and the label table ends with the flow id, labelOf returns the label table without the flow id,
+// because that label describes the message.
 func (s *schema) labelOf(chart, table string) string {
 	if len(s.flows) == 0 || strings.TrimSpace(chart) != "{marker.name}" {
 		return chart
@@ -237,11 +238,11 @@ func (s *schema) slot(key string) int {
 // schemas finds marker schemas by name.
 type schemas struct {
 	byName map[string]*schema
-	// stacks is set if the profile marks stack-based markers, unlike older ones.
+	// stacks is set if the profile marks stack-based markers. Older profiles do not mark them.
 	stacks bool
 }
 
-// add adds the schemas of a process; the first one with a name counts.
+// add adds the schemas of a process. Of several schemas with the same name, the first counts.
 func (s *schemas) add(list []*schema) {
 	for _, schema := range list {
 		if _, ok := s.byName[schema.name]; !ok {

@@ -22,8 +22,8 @@ type stacks struct {
 	path   []int32                        // scratch
 	walked int                            // number of callers visited, see reach
 
-	// filledIn is the category that the front end filled in for stacks without one, up to version 52: the default,
-	// which is the first grey one. If no frame has a category, it is unset, and stacks keep their categories.
+	// filledIn is the default category, which is the first grey one. Up to version 52, the front end filled in this category for
+	// stacks without a category. If no frame has a category, filledIn is unset, and stacks keep their categories.
 	filledIn int32
 }
 
@@ -53,8 +53,8 @@ type loadedLibs struct {
 	sorted  bool
 }
 
-// parent returns the stack of the caller, or none for a root. A caller must come earlier in the table, which rules out
-// cycles; an invalid one is counted and ignored.
+// parent returns the stack of the caller, or none for a root. A caller must come earlier in the table, which rules out cycles. An
+// invalid caller is counted and ignored.
 func (s *stacks) parent(stack int32) int32 {
 	parent := s.t.stacks.parent(stack)
 	if parent >= stack || parent < none {
@@ -298,7 +298,8 @@ func (s *stacks) fileOf(frame, fn int) string {
 	return ""
 }
 
-// libOf returns the library of a frame or, if it has none, of its function's resource. It returns nil if neither has one.
+// libOf returns the library of a frame or, if the frame lacks one, the library of its function's resource. It returns nil if both
+// lack a library.
 func (s *stacks) libOf(frame, fn int) *lib {
 	library := s.t.frames.lib.at(frame)
 	if library < 0 && hasFlag(s.t.funcs.flags, fn, flagFuncResource) {
@@ -329,9 +330,9 @@ func (s *stacks) reach() int {
 	return maxReach
 }
 
-// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's; none if unset
-// (3.3). The default counts as a stack's own only if the frame has a category: up to version 52 the front end filled it in
-// where neither frames nor callers have a category, and dropped it again when upgrading a profile.
+// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's. If all of these are
+// unset, it returns none (3.3). The default counts as a stack's own only if the frame has a category: up to version 52, the front
+// end filled in the default where neither frames nor callers have a category, and dropped it again when it upgraded a profile.
 func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {
 		return none, none

@@ -135,8 +135,8 @@ func (c longs) at(i int) int64 {
 	return c[i]
 }
 
-// texts is a column or list of texts; null is the empty text. It stores them in chunks, so that it can grow without
-// copying them.
+// texts is a column or list of texts; null becomes the empty string. The texts are stored in chunks, so that the list
+// can grow without copying them.
 type texts struct {
 	chunks [][]byte
 	spans  []span
@@ -217,8 +217,8 @@ func (c *texts) text(i int32) string {
 	return string(b)
 }
 
-// values is a column of unparsed JSON values; null is the empty text. It stores the input position of each value, or of
-// its row.
+// values is a column of unparsed JSON values; null becomes the empty string. It stores the input position of each
+// value, or of its row.
 type values struct {
 	texts
 	offsets []int64
@@ -262,8 +262,8 @@ type named struct {
 	column
 }
 
-// table reads a table in either form into columns. length is the number of rows that the table states, otherwise the
-// length of the longest column. A missing column stays empty.
+// table reads a table in either form into columns. The result length is the number of rows that the table states or, if
+// it states none, the length of the longest column. A missing column stays empty.
 func (d *decoder) table(columns []named) (length int, err error) {
 	t := newTableReader(d, columns)
 	err = d.object(t.member)

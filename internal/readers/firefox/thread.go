@@ -137,8 +137,8 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	return d.unknownMember(key)
 }
 
-// unreadMembers are thread members that have no counterpart in a timeline (section 12), or to which only argumentValues
-// refer, which are counted instead.
+// unreadMembers are the thread members that are skipped. Some have no counterpart in a timeline (section 12); others
+// are needed only for argumentValues, which are counted instead.
 var unreadMembers = map[string]bool{
 	"usedInnerWindowIDs": true, "showMarkersInTimeline": true, "nativeSymbols": true, "sourceLocationTable": true,
 	"tracedValues": true, "tracedValuesBuffer": true, "tracedObjectShapes": true,

@@ -29,8 +29,8 @@ const maxHeaders = 1000
 type header struct{ name, value []byte }
 
 // headersOf reads a list of headers and, if kept, writes it as a dictionary with lower-case names: names are
-// case-insensitive, and browsers write both cases. Headers with the same name become a list of values. A list that
-// contains anything other than names and values stays a list.
+// case-insensitive, and browsers write upper and lower case. Headers with the same name become a list of values. A list
+// that contains anything other than names and values stays a list.
 //
 // It returns the key of the span that the headers refer to, or "".
 func (r *reader) headersOf(kept bool) (key string) {

@@ -172,7 +172,8 @@ type joiner struct {
 	redirects []mention // redirects to the address, until a request follows them
 }
 
-// maxPerAddress limits the number of stored requests for an address, and of redirects to the address: the latest are kept.
+// maxPerAddress limits the number of stored requests for an address, and the number of stored redirects to the address. The
+// latest are kept.
 const maxPerAddress = 64
 
 func (j *joiner) run(ctx context.Context) error {
@@ -232,8 +233,8 @@ func appendRecent(list []mention, m *mention) []mention {
 	return append(list, *m)
 }
 
-// redirect returns the index of the redirect that a request follows: the first pending one on its page, otherwise on
-// another page, or -1.
+// redirect returns the index of the redirect that a request follows: the first pending redirect on its page, otherwise the first
+// one on another page, or -1.
 func (j *joiner) redirect(m *mention) int {
 	found := -1
 	for i := range j.redirects {
@@ -248,8 +249,8 @@ func (j *joiner) redirect(m *mention) int {
 	return found
 }
 
-// initiator returns the request that initiated m: the only one for the address on the same page or, if that page has none, in
-// the archive. It returns nil if that request is missing or ambiguous.
+// initiator returns the request that initiated m: the only request for the initiator's address on the same page or, if the page
+// has no such request, in the archive. It returns nil if that request is missing or ambiguous.
 func (j *joiner) initiator(m *mention) *mention {
 	var inPage, other *mention
 	pages, others := 0, 0

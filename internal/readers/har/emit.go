@@ -117,7 +117,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	if o := e.b.Observer(); o != nil {
 		o.Step(timeline.StepOf(h.start))
 	}
-	track, _ := lanes.Take(h.start, h.start+max(h.dur, 1)) // so that no request nests in a zero-length one
+	track, _ := lanes.Take(h.start, h.start+max(h.dur, 1)) // so that no request nests in a zero-length request
 	args, err := e.messages(h, track, payload)
 	if err != nil {
 		return err

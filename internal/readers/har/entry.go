@@ -94,7 +94,7 @@ func (u *unit) invalid(name string) {
 	u.findings = append(u.findings, finding{problem.HARValueInvalid, name})
 }
 
-// read reads an object as one unit. member must read the value of each key.
+// read reads an object as one unit. The callback member must read the value of each key.
 func (r *reader) read(member func(key []byte)) (at problem.Position, err error) {
 	at = r.Position()
 	err = r.Unit(func() {
@@ -141,8 +141,8 @@ func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 	return kind, text
 }
 
-// dict reads an object. If its member is kept, its members become arguments. For each key, dict first calls read, which
-// reports whether it read the value.
+// dict reads an object, which is the value of the member with the given key. If the member is kept, the members of the object
+// become arguments. For each of them, dict first calls the callback read, which reports whether it read the value.
 func (r *reader) dict(key []byte, read func(key []byte, kept bool) bool) {
 	name := string(key)
 	kept := r.keeps(key)
@@ -197,8 +197,8 @@ func (u *unit) start(kind jsonscan.Kind, text []byte) {
 	}
 }
 
-// millis converts a duration in milliseconds, exactly. It returns notApplicable for a negative one, which marks a phase
-// that did not take place.
+// millis converts a duration in milliseconds, exactly. It returns notApplicable for a negative duration, which marks a phase that
+// did not take place.
 func (u *unit) millis(kind jsonscan.Kind, text []byte, name string) timeline.Nanos {
 	switch kind {
 	case jsonscan.Integer, jsonscan.Number:

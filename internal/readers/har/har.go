@@ -3,7 +3,7 @@
 // The comments cite docs/formats/har.md. A file becomes:
 //
 //	an entry             a slice on the track of its page, with its phases as slices in it
-//	a page               a track, and below it one with the instants page, onContentLoad and onLoad
+//	a page               a track, and below it a track with the instants page, onContentLoad and onLoad
 //	creator, browser     the description of these tracks, and attributes of the trace
 //
 // An archive is read as a stream, with one entry and its bodies in memory at a time (document.go, entry.go). Encoded entries

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// page is a page in the archive's list, or one that entries refer to.
+// page is a page in the archive's list, or a page that entries refer to.
 type page struct {
 	id, title string
 	known     bool // in the list of pages

@@ -22,9 +22,9 @@ const (
 // maxSeconds limits times to the range of Nanos, up to the year 2262.
 const maxSeconds = math.MaxInt64/1_000_000_000 - 1
 
-// isoTime reads an ISO 8601 time, with or without seconds. It truncates decimals after the ninth. A leap second is
-// the first second of the next minute, and hour 24 the first hour of the next day. It copies only as much of a long
-// text as could be a time.
+// isoTime reads an ISO 8601 time, with or without seconds. It truncates decimals after the ninth. A leap second is the
+// first second of the next minute, and hour 24 is the first hour of the next day. It copies only as much of a long text
+// as could be a time.
 func isoTime(text []byte) (timeline.Nanos, zone) {
 	const point, nano = len("2006-01-02T15:04:05"), len("2006-01-02T15:04:05.123456789")
 	text = bytes.TrimSpace(text)

@@ -33,7 +33,7 @@ type activity struct {
 	sources [numGCSources]int64
 }
 
-// sample adds a sample to the open slice, or starts another one.
+// sample adds a sample to the open slice, or starts another slice.
 func (a *activity) sample(t *thread, s *sample, length timeline.Nanos, source gcSource) error {
 	if a.samples > 0 && (a.state != s.state || a.end != s.ts) {
 		if err := a.finish(t); err != nil {
@@ -85,7 +85,7 @@ func (a *activity) finish(t *thread) error {
 }
 
 // spans adds the wrapper's intervals (long tasks, actions, views), each kind on a separate track below the thread. An
-// interval without a duration becomes an instant, but a view lasts until the next one or the end of the profile.
+// interval without a duration becomes an instant, but a view lasts until the next view or the end of the profile.
 func (t *thread) spans() error {
 	origin, ok := t.opts.Offset, true
 	if t.p.origin != nil {

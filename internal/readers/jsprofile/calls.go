@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxDepth limits the nesting of a thread's slices, including a marker, to the depth that Perfetto shows. Browsers
-	// record at most half of that.
+	// record at most half of that depth.
 	maxDepth = 512
 	// maxShown limits the number of a stack's frames that become slices; a marker may be on top of them.
 	maxShown = maxDepth - 1
@@ -42,8 +42,9 @@ func (t *thread) adjoins(i int) bool {
 	return gap == 0
 }
 
-// run adds the samples from first up to, but not including, last. Browsers omit the stack of a collection; it receives
-// the stack of the code that it interrupted, from the nearest sample before it in the run, otherwise after it (C6).
+// run adds the samples from first up to, but not including, last. Browsers omit the stack of a garbage collection. The
+// collection receives the stack of the code that it interrupted: from the nearest earlier sample in the run or, if no
+// earlier sample has a stack, from the nearest later one (C6).
 func (t *thread) run(first, last int) error {
 	previous, next := noIndex, first
 	for i := first; i < last; i++ {
@@ -198,7 +199,7 @@ func (c *calls) update(t *thread, s *sample, stack int32) error {
 	return nil
 }
 
-// begin opens a slice. entry is the stack entry of its frame, or the stack below its marker.
+// begin opens a slice. The parameter entry is the stack entry of its frame, or the stack below its marker.
 func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	args := t.b.Args()
 	args.Reset()
@@ -222,7 +223,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	return t.add(s.offset)
 }
 
-// close ends all open slices except the outermost keep ones, innermost first.
+// close ends all open slices except the outermost ones, whose number is keep. It ends the innermost slice first.
 func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) error {
 	for i := len(c.open) - 1; i >= keep; i-- {
 		args := t.b.Args()

@@ -88,7 +88,7 @@ func (w *writer) placeInTime(all []*profile) {
 	}
 	w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	for _, p := range all {
-		// A profile without an origin starts with the earliest of the others.
+		// A profile without an origin starts when the earliest of the other profiles starts.
 		if p.origin == nil {
 			w.log.Add(problem.TimeOriginUnknown, problem.Position{Event: -1, Offset: p.offset}, "")
 			p.origin = earliest
@@ -119,7 +119,8 @@ func (p *profile) place(at *Place) {
 	}
 }
 
-// pageOrigin returns the origin of the first resource that has one (C12). Blobs belong to the origin in their address.
+// pageOrigin returns the origin of the first resource with an origin (C12). Blobs belong to the origin in their
+// address.
 func (p *profile) pageOrigin() string {
 	for _, resource := range p.resources.All() {
 		u, err := url.Parse(strings.TrimPrefix(*resource, "blob:"))
@@ -185,7 +186,7 @@ func (t *thread) checkTables() {
 	}
 }
 
-// toTraceTime converts the samples to trace time, drops those out of range, and sorts them (C1).
+// toTraceTime converts the samples to trace time, drops samples out of range, and sorts the others (C1).
 func (t *thread) toTraceTime() {
 	p := t.p
 	origin, ok := t.opts.Offset, true
@@ -230,7 +231,7 @@ func (t *thread) toTraceTime() {
 	}
 }
 
-// byTime sorts samples by time, in place. Simultaneous ones keep the order of their offsets.
+// byTime sorts samples by time, in place. Simultaneous samples keep the order of their offsets.
 type byTime struct{ *collections.List[sample] }
 
 func (s byTime) Less(i, j int) bool {

@@ -56,8 +56,8 @@ type Options struct {
 	// NoCalls omits the slices of frames and markers.
 	NoCalls bool
 
-	// ProfileMemory limits the bytes of memory for profiles while they are read; 0: no limit. An input that needs more causes
-	// an error.
+	// ProfileMemory limits the bytes of memory for profiles while they are read; 0: no limit. An input that needs more memory
+	// causes an error.
 	ProfileMemory int64
 }
 
@@ -67,8 +67,8 @@ type Place struct {
 	Shift   timeline.Nanos   // added to the times, with or without a time origin
 }
 
-// Read reads the unpacked profiles of r into b. Errors from r, b and ctx, and errors about inputs that are not
-// profiles, include the position in the input.
+// Read reads the unpacked profiles in r into b. Errors from r, b and ctx, and errors about inputs that are not profiles, include
+// the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {

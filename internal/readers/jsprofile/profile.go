@@ -14,7 +14,7 @@ type profile struct {
 	stacks    collections.List[stack]
 	samples   collections.List[sample]
 	states    states
-	holes     bool // some elements of the list are not samples, so the samples have other indexes
+	holes     bool // some elements of the input list are not samples, so later samples have other indexes here
 
 	have     lists // the lists in the input
 	offset   int64 // start of the profile in the input
@@ -23,7 +23,7 @@ type profile struct {
 
 	// The following come from wrappers only.
 	interval   timeline.Nanos  // 0: unknown
-	origin     *timeline.Nanos // since 1970
+	origin     *timeline.Nanos // relative to 1970
 	started    *timeline.Nanos // the origin according to the start of sampling
 	end        *timeline.Nanos // relative to the origin
 	spans      collections.List[span]

@@ -150,7 +150,7 @@ func FuzzRead(f *testing.F) {
 }
 
 // BenchmarkRead reads profiles of three sizes with stacks of 20 frames, most of which neighbouring samples share: the
-// time per sample must not grow with their number.
+// time per sample must not grow with the number of samples.
 func BenchmarkRead(b *testing.B) {
 	for _, samples := range []int{10_000, 100_000, 1_000_000} {
 		input := chain(400, elements(samples, func(i int) string {

@@ -15,7 +15,7 @@ type stackTable struct {
 	p         *profile
 	b         *timeline.Builder
 	depths    []int32                // by stack: the number of its frames, or unknownDepth, onPath, badDepth
-	outer     []int32                // by stack with more than maxShown frames: the stack of the outermost maxShown; may be nil
+	outer     []int32                // by stack, if deeper than maxShown: the stack of its outermost maxShown frames; may be nil
 	path      []int32                // scratch
 	callstack []timeline.CallstackID // by stack, valid if known
 	known     []bool

@@ -60,7 +60,7 @@ func (p *profile) times(origin *timeline.Nanos) Times {
 	return t
 }
 
-// Resolutions of the clocks that browsers provide to pages; isolated pages have the finer one.
+// Resolutions of the clocks that browsers provide to pages; isolated pages have the finer resolution.
 const (
 	fineStep   timeline.Nanos = 5_000
 	coarseStep timeline.Nanos = 100_000

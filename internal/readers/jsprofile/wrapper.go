@@ -55,8 +55,8 @@ func (r *reader) time() (ts timeline.Nanos, ok bool, err error) {
 
 // clocks is one moment on two clocks; nil means unknown.
 type clocks struct {
-	relative *timeline.Nanos // since the time origin of the page
-	epoch    *timeline.Nanos // since 1970
+	relative *timeline.Nanos // relative to the time origin of the page
+	epoch    *timeline.Nanos // relative to 1970
 }
 
 // origin returns the moment at which the relative clock was 0, or nil if unknown.
@@ -88,7 +88,7 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	return nil
 }
 
-// clockMembers reads the members of a moment on two clocks; next reads the keys.
+// clockMembers reads the members of a moment on two clocks. The callback next reads the keys.
 func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
 	for key, ok := next(); ok; key, ok = next() {
 		var to **timeline.Nanos
@@ -205,7 +205,8 @@ func (r *reader) spanValue() (out span, timed bool) {
 	return out, timed
 }
 
-// name returns the key of the attribute in the trace; if a file contains several profiles, each has its own keys.
+// name returns the key of the attribute in the trace; if a file contains several profiles, each profile has its own
+// keys.
 func (a *attribute) name(index, profiles int) string {
 	if profiles == 1 {
 		return a.key

@@ -26,7 +26,7 @@ type encoder struct {
 	list    []attribute               // scratch
 }
 
-// attribute is an attribute that is not yet written; key is the part of its name after the names of the enclosing
+// attribute is an attribute that is not yet written. Its key is the part of its name after the names of the enclosing
 // dictionaries.
 type attribute struct {
 	key, value []byte
@@ -44,7 +44,7 @@ const (
 // maxInternedText limits the length of texts that are interned.
 const maxInternedText = 256
 
-// attributes writes the attributes of a message; number is their field number.
+// attributes writes the attributes of a message. The parameter number is their field number.
 func (e *encoder) attributes(encoded []byte, number int) {
 	e.list = e.list[:0]
 	for r := wire.NewReader(encoded); r.Next(); {
@@ -61,7 +61,7 @@ func (e *encoder) attributes(encoded []byte, number int) {
 	e.nest(e.list, levels)
 }
 
-// nest writes attributes, with all members of a dictionary at the position of the first one.
+// nest writes attributes, with all members of a dictionary at the position of its first member.
 func (e *encoder) nest(list []attribute, levels int) {
 	for i := range list {
 		list[i].in = list[i].dictionary(list, levels)
@@ -103,9 +103,9 @@ func (a *attribute) dictionary(list []attribute, levels int) []byte {
 	return name
 }
 
-// value writes an AnyValue after its key or in an array. An empty value becomes text, an empty list or map only outside
-// arrays: arguments cannot be empty, but the presence of an attribute may be significant. A number that JSON cannot
-// represent arrives as null, which is empty too.
+// value writes an AnyValue after its key or in an array. Arguments cannot be empty, but the presence of an attribute
+// may be significant. So an empty value becomes text; an empty list or map becomes text only outside arrays. A number
+// that JSON cannot represent arrives as null, which is empty too.
 func (e *encoder) value(encoded []byte, depth int, inArray bool) {
 	var last wire.Reader // the last field of a oneof counts
 	found := false
@@ -221,7 +221,7 @@ func (e *encoder) name(key string) {
 	}
 }
 
-// hex writes an id in hex unless it is empty, and interns it if it repeats.
+// hex writes an id in hex unless the id is empty. If repeats is set, it interns the id.
 func (e *encoder) hex(key string, id []byte, repeats bool) {
 	if len(id) == 0 {
 		return
@@ -275,7 +275,7 @@ func (e *encoder) duplicates() {
 	e.CountOmitted(e.log, e.at)
 }
 
-// span returns the arguments of a span. resource is nil except for the first span of a resource.
+// span returns the arguments of a span. The parameter resource is nil except for the first span of a resource.
 func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) timeline.Args {
 	e.Reset()
 	e.attributes(f.encoded, spanAttributes)

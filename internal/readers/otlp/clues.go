@@ -15,8 +15,8 @@ const (
 	kindConsumer = 5
 )
 
-// linkRole returns the role of a span of the given kind in links by its ids: spans with the same ids in other
-// recordings are its other side or its children.
+// linkRole returns the role of a span of the given kind in links by the ids of the span. In other recordings, the spans
+// with the same ids are the other side of the span, or its children.
 func linkRole(kind uint64) timeline.LinkRole {
 	switch kind {
 	case kindServer:
@@ -33,10 +33,10 @@ func linkRole(kind uint64) timeline.LinkRole {
 func serves(kind uint64) bool { return kind == kindServer || kind == kindConsumer }
 
 // link links the span added last to its possible other side in other inputs: a request with the span's ids or, if the
-// span serves one, with the ids of its parent. Other children of spans in other inputs can be linked only when all
-// spans have been read (joiner.outside).
+// span serves a request, with the ids of the span's parent. Other children of spans in other inputs can be linked only
+// when all spans have been read (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
-	step := timeline.StepOf(h.start) // for the end too: JavaScript's SDK adds an exact length to a start in whole milliseconds
+	step := timeline.StepOf(h.start) // for the end too: JavaScript's SDK adds an exact duration to a start in whole milliseconds
 	if o := e.b.Observer(); o != nil {
 		o.Step(step)
 	}
@@ -57,8 +57,8 @@ func (e *emitter) link(h *head, fields *spanFields) error {
 	return e.b.AddLink(&l)
 }
 
-// outside handles a reference to a span outside the input. Another input of a merge may contain it; if none does, that
-// is counted when all inputs have been read.
+// outside handles a reference to a span outside the input. Another input of a merge may contain the span. If no input
+// contains it, the reference is counted when all inputs have been read.
 func (j *joiner) outside(m *mention) error {
 	alone := !j.c.b.WantsLinks() || !m.isValid()
 	switch {

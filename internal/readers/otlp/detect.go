@@ -13,8 +13,8 @@ import (
 const (
 	// detectWithin is the number of bytes of an input that Detect examines.
 	detectWithin = 64 << 10
-	// detectFields limits the number of fields of a message that are examined: one of the first few is an element of
-	// it. After damage, every byte may start a message.
+	// detectFields limits the number of fields of a message that are examined. In a message of the expected kind, one
+	// of the first few fields shows the kind. After damage, every byte may start a message.
 	detectFields = 8
 	// spanFieldsSeen is the limit for a span, whose ids may come after its attributes and events.
 	spanFieldsSeen = 64
@@ -25,7 +25,7 @@ type form uint8
 
 const (
 	noForm     form = iota
-	formPlain       // one TracesData; a concatenation of several is also one
+	formPlain       // one TracesData, or a concatenation of several, which is also a TracesData
 	formVarint      // each preceded by its length as a varint, as protobuf libraries write them
 	formFrames      // each preceded by its 4-byte big-endian length, as in the Collector's file exporter; possibly compressed
 )
@@ -76,8 +76,8 @@ func yesIf(is bool, otherwise answer) answer {
 	return otherwise
 }
 
-// isMessage reports whether a message, possibly truncated, is the expected one according to ask, which examines its
-// first fields one by one.
+// isMessage reports whether a message, possibly truncated, is the expected one. The callback ask examines the first
+// fields one by one, until one of them decides.
 func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) bool {
 	for n := 0; len(b) > 0 && n < fields; n++ {
 		tag, inner, rest, ok := nextField(b)
@@ -93,7 +93,7 @@ func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) 
 }
 
 // isTraces reports whether a message is TracesData with something that no other kind of file has there: a resource
-// attribute or a span. Fields can come in any order: the Collector writes the last ones first.
+// attribute or a span. Fields can come in any order: the Collector writes the last fields first.
 func isTraces(b []byte) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		if tag != wire.Tag(tracesResourceSpans, wire.Len) {
@@ -154,8 +154,8 @@ func looksLikeSpan(b []byte) bool {
 	return withID || found
 }
 
-// isAttributed reports whether the first fields of a message include an attribute. number is the field number of its
-// attributes.
+// isAttributed reports whether the first fields of a message include an attribute. The parameter number is the field
+// number of its attributes.
 func isAttributed(b []byte, number int) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		if tag != wire.Tag(number, wire.Len) {

@@ -81,7 +81,7 @@ func (e *emitter) add(h *head, payload []byte) error {
 }
 
 // flush adds the spans of the group: each span before any span that refers to it as its parent or in a link; otherwise,
-// the longest first.
+// the longest span first.
 func (e *emitter) flush() error {
 	if e.ctx.Err() != nil {
 		return e.ctx.Err()
@@ -112,8 +112,8 @@ func (h *head) endOrEndless() timeline.Nanos {
 	return h.end
 }
 
-// sortGroup sorts the group. Arrows lead from earlier to later events, so spans that others refer to come first;
-// otherwise, the longest come first.
+// sortGroup sorts the group. Arrows lead from earlier to later events, so spans that other spans refer to come first;
+// otherwise, the longest spans come first.
 func (e *emitter) sortGroup() {
 	slices.SortStableFunc(e.group, func(a, b groupedSpan) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
 	byKey := make(map[spanKey]int, len(e.group))
@@ -154,7 +154,8 @@ func (e *emitter) causes(w *groupedSpan, byKey map[spanKey]int) (found []int) {
 	return found
 }
 
-// ordering is a stable order in which items come after their causes. In a cycle, some cause comes later.
+// ordering is a stable order in which items come after their causes. In a cycle, an item can come before one of its
+// causes.
 type ordering struct {
 	causes [][]int
 	seen   []bool

@@ -66,8 +66,8 @@ func isJSON(head []byte) bool {
 	return len(inside) == 0 || inside[0] == '}' || inside[0] == '"' && (len(inside) == 1 || inside[1] > ' ')
 }
 
-// packed reads a compressed or JSON message. Damage makes the rest of the message unreadable; it is counted at the start of the
-// message.
+// packed reads a compressed or JSON message. Damage makes the rest of the message unreadable; the damage is counted at the start
+// of the message.
 func (f *frameReader) packed(offset, size int64) error {
 	m := &packedMessage{from: f.protoReader, remaining: size}
 	err := f.content(m, offset)

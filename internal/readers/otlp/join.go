@@ -98,8 +98,8 @@ func (j *joiner) refer(m *mention) error {
 	return j.outside(m)
 }
 
-// find returns the span that m refers to, but never m itself: the first with its key in the process of m, otherwise the
-// first in any process, or nil.
+// find returns the span that m refers to, but never m itself: the first span with the key in the process of m,
+// otherwise the first span with the key in any process, or nil.
 func (j *joiner) find(m *mention) (found *mention) {
 	for i := range j.spans {
 		s := &j.spans[i]

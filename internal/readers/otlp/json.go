@@ -106,8 +106,8 @@ func (r *jsonReader) list(first byte, read func() error) error {
 	return r.Skip()
 }
 
-// traces reads an object with resourceSpans. Tempo may nest it in an object named trace, Jaeger in one named result;
-// neither nests deeper.
+// traces reads an object with resourceSpans. Tempo may nest it in an object named trace, Jaeger in an object named
+// result. Neither nests it deeper.
 func (r *jsonReader) traces() error {
 	return r.Members(func(key []byte, c byte) error {
 		if name := string(key); c == '{' && (name == "trace" || name == "result") {

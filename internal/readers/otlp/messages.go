@@ -13,7 +13,7 @@ type messages struct {
 	in        *bufio.Reader
 	at        int64 // offset of the next byte
 	last      byte  // the last byte of the message except white space; 0: none
-	available int   // bytes of the message that in has buffered
+	available int   // bytes of the message that are in the buffer
 	atBorder  bool  // the next message follows these bytes
 	array     bool  // the file is an array of messages, read as one
 }
@@ -68,7 +68,8 @@ func (m *messages) border(text []byte) (at int, found bool) {
 	}
 }
 
-// lastByte returns the last byte of text that is not white space, or before if there is none.
+// lastByte returns the last byte of text that is not white space. If text has no such byte, it returns the argument
+// before.
 func lastByte(text []byte, before byte) byte {
 	if text = bytes.TrimRight(text, whiteSpace); len(text) > 0 {
 		return text[len(text)-1]
@@ -76,7 +77,8 @@ func lastByte(text []byte, before byte) byte {
 	return before
 }
 
-// next moves to the next message, or returns false if there is none. The current one must have been read completely.
+// next moves to the next message, or returns false if there is none. The current message must have been read
+// completely.
 func (m *messages) next() bool {
 	found := m.atBorder
 	m.atBorder, m.last = false, 0

@@ -30,8 +30,8 @@ import (
 // ErrNoSpans reports an OTLP input without a list of spans, such as logs or metrics.
 var ErrNoSpans = errors.New("not OTLP traces: there are no resourceSpans")
 
-// Read reads the unpacked spans of r into b. Errors from r, b and ctx, and errors about inputs that are not OTLP traces,
-// include the position in the input.
+// Read reads the unpacked spans in r into b. Errors from r, b and ctx, and errors about inputs that are not OTLP traces, include
+// the position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)
 	defer func() { err = errors.Join(err, c.spans.Close()) }()

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// rows manages the tracks for the spans of a process or of one of its threads. A span nests only in its parent; where
-// another span is open, it goes to another track with the same name. All spans of a tree go to one block of tracks,
-// which viewers show as a separate row. Rows are in order of first use.
+// rows manages the tracks for the spans of a process or of one of its threads. A span nests only in its parent. If another span
+// is open on a track, the new span goes to another track with the same name. All spans of a tree go to one block of tracks, which
+// viewers show as a separate row. Rows are in order of first use.
 type rows struct {
 	b               *timeline.Builder
 	process, parent timeline.TrackID
@@ -36,7 +36,7 @@ type block struct {
 	end    timeline.Nanos // end of the last span
 }
 
-// running is a block that is in use until a time.
+// running is a block that is in use until the given time.
 type running struct {
 	until timeline.Nanos
 	block int
@@ -51,13 +51,13 @@ type openSpan struct {
 	lane   int
 }
 
-// endless is the end of a span without one.
+// endless is the end of a span without an end.
 const endless timeline.Nanos = math.MaxInt64
 
 // maxRows limits the number of rows that viewers show for a process or thread: later blocks share the last row.
 const maxRows = 32
 
-// newRows returns rows for the spans of a process or of one of its threads. onThreads contains the open spans on
+// newRows returns rows for the spans of a process or of one of its threads. The parameter onThreads contains the open spans on
 // threads.
 func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads map[processSpan]*rows) *rows {
 	r := &rows{b: b, process: process, parent: parent, open: map[spanKey]openSpan{}}
@@ -69,8 +69,8 @@ func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads ma
 	return r
 }
 
-// place returns the track for a span. nested reports whether the span nests directly in its parent's slice. Call place in order
-// of start time.
+// place returns the track for a span. The result nested reports whether the span nests directly in its parent's slice. Call place
+// in order of start time.
 func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested bool) {
 	s := openSpan{key: h.key(), number: number, end: h.end, block: -1}
 	if s.end == timeline.NoTime {

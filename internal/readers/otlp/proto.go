@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxMessage is the maximum size of a span, resource or scope, each of which is read into memory as a whole.
+// maxMessage is the maximum size of a span, resource or scope, which are read into memory as a whole.
 const maxMessage = 256 << 20
 
 // protoReader reads TracesData of any size as a stream, with only one span, resource or scope in memory at a time.
@@ -105,8 +105,9 @@ func (r *protoReader) varint() (v uint64, err error) {
 	return 0, errField
 }
 
-// fields reads the fields of a message that ends at the given offset or, if earlier, at the end of the input. take
-// reads known length-delimited fields and reports whether it read one. Damage ends the message.
+// fields reads the fields of a message that ends at the given offset or, if earlier, at the end of the input. The
+// callback take reads known length-delimited fields, and reports whether it read the given field. Damage ends the
+// message.
 func (r *protoReader) fields(message string, end int64, take func(number int, size int64) (bool, error)) error {
 	for r.at < end {
 		tag, err := r.varint()
@@ -286,7 +287,7 @@ func (r *protoReader) message(size int64, take func(encoded []byte) error) error
 	return take(encoded)
 }
 
-// mayBeSpan reports whether a message can be a span. Metrics and log records come in messages of the same shape, but
+// mayBeSpan reports whether a message can be a span. Metrics and log records are in messages of the same shape, but
 // have fields of other types in place of a span's ids and times.
 func mayBeSpan(encoded []byte) bool {
 	ids := 0

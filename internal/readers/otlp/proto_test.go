@@ -30,8 +30,8 @@ type document struct {
 	}
 }
 
-// encode encodes TracesData in protobuf. The transcoder encodes resources, scopes and spans; the tests of
-// internal/outside/otel, where the official types encode, show that this is correct.
+// encode encodes TracesData in protobuf. The transcoder encodes resources, scopes and spans; the tests in
+// internal/outside/otel, which encode with the official types, show that this is correct.
 func (d *document) encode(t *testing.T) (out []byte) {
 	for _, rs := range d.ResourceSpans {
 		var resource []byte

@@ -169,8 +169,8 @@ func (e *emitter) resourceOf(h *head) *entry {
 // maxDescription is the maximum length, in bytes, of the description of a process's rows, which each track repeats.
 const maxDescription = 512
 
-// describe returns the text and integer attributes of a resource as a description of its rows. All attributes are
-// arguments of its first span.
+// describe returns the text and integer attributes of a resource as a description of the rows of its process. All
+// attributes are arguments of the resource's first span.
 //
 //	service.name shop, process.pid 10
 func (e *emitter) describe(h *head) string {

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// transcoder converts OTLP JSON messages to protobuf, so that all other code reads only one form. OTLP's specification lists
-// how its JSON deviates from protobuf's: ids are in hex. Some producers write ids in base64, enum values by name, or field
-// names as in the schema; these are tolerated.
+// transcoder converts OTLP JSON messages to protobuf, so that all other code reads only one form. OTLP's JSON differs from
+// protobuf's JSON as listed in the OTLP specification; for example, ids are in hex. Some producers write ids in base64, enum
+// values by name, or field names as in the schema. transcoder tolerates these deviations.
 type transcoder struct {
 	s        *jsonscan.Scanner
 	buf      []byte
@@ -41,8 +41,8 @@ func (t *transcoder) invalid(key []byte) {
 	t.findings = append(t.findings, finding{problem.OTLPValueInvalid, string(key)})
 }
 
-// members writes the members of an object whose opening bracket was read. key reads the keys: for the outermost object, it is
-// the Document's method, which counts duplicates; otherwise, the scanner's.
+// members writes the members of an object whose opening bracket was read. The callback key reads the keys: for the outermost
+// object, it is the Document's method, which counts duplicates; otherwise, the scanner's.
 func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	for name, ok := key(); ok; name, ok = key() {
 		f := m.find(name)

@@ -40,7 +40,8 @@ func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
 }
 
 // encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields and other
-// properties of the event. l, if not nil, is a legacy event that was converted to another kind; its phase and id are added.
+// properties of the event. The parameter l, if not nil, is a legacy event that was converted to another kind; its phase and id
+// are added.
 func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
@@ -213,7 +214,7 @@ func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	args.EndDict()
 }
 
-// setAsyncID sets the id and scope of the event's track from the last arguments, and returns how many it used.
+// setAsyncID sets the id and scope of the event's track from the last arguments, and returns how many of the arguments it used.
 func (r *reader) setAsyncID(tail []annotation) (used int) {
 	t := r.ev.async
 	if t == nil {

@@ -55,7 +55,7 @@ func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error
 	return r.b.Add(&r.out)
 }
 
-// counterNumber converts an encoded value to the value of its counter: it scales it and, if the counter is incremental,
+// counterNumber converts an encoded value to the value of its counter: it scales the value and, if the counter is incremental,
 // accumulates it (perfetto.md 7).
 func (r *reader) counterNumber(uuid uint64, t *track, v timeline.Number) timeline.Number {
 	if v.IsInt() {
@@ -87,8 +87,8 @@ func mulInt(a, b int64) (int64, bool) {
 }
 
 // extraCounters reads the counter values of a slice or instant: it sets the thread time of the event and returns the other
-// values. Values are paired by position with the track uuids of the event or, if it has none, of the defaults; surplus uuids
-// have no value (perfetto.md 15).
+// values. Values are paired by position with the track uuids of the event or, if the event lacks them, of the defaults; surplus
+// uuids have no value (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev
 	if len(e.ExtraValues)+len(e.ExtraDoubleValues) == 0 {
@@ -129,7 +129,7 @@ func (r *reader) extraCounters() []counterValue {
 	return others
 }
 
-// threadTimeDelta sets the thread time of an event that stores it as a difference from its thread's counter.
+// threadTimeDelta sets the thread time of an event that stores the time as a difference from the counter of its thread.
 func (r *reader) threadTimeDelta() {
 	uuid, _ := r.eventUUID()
 	if t := r.tracks.byUUID[uuid]; t != nil {

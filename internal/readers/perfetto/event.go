@@ -47,7 +47,7 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 		return nil
 	}
 	stamp, stampErr = r.oldTimes(stamp, stampErr)
-	// Update counters before checking the time: an incremental one needs every value.
+	// Update counters before checking the time: an incremental counter needs every value.
 	counters := r.extraCounters()
 	if r.fields.HasThreadTime {
 		e.threadTime = timeline.Nanos(r.fields.ThreadTime)
@@ -106,7 +106,7 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	return pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: us * 1000}, nil
 }
 
-// resolveText resolves the name and categories of the event. Categories are joined with commas, interned ones first
+// resolveText resolves the name and categories of the event. Categories are joined with commas, interned categories first
 // (perfetto.md 15).
 func (r *reader) resolveText() {
 	e := &r.ev
@@ -215,7 +215,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	}
 }
 
-// setWriter sets, in r.out, the thread that wrote the event, which is not on that thread's track. As in other formats,
+// setWriter sets, in r.out, the thread that wrote the event. The event is not on the track of that thread. As in other formats,
 // the start or end of such a slice does not affect the thread's calls.
 func (r *reader) setWriter(kind timeline.Kind) {
 	if t := r.tracks.find(r.fields.Thread); t != nil && t.kind == threadTrack {
@@ -226,8 +226,7 @@ func (r *reader) setWriter(kind timeline.Kind) {
 	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftThread))
 }
 
-// readScreenshot reads the picture of the event. Pictures other than JPEGs, which viewers do not show, become
-// arguments.
+// readScreenshot reads the picture of the event. Viewers show only JPEGs, so other pictures become arguments.
 func (r *reader) readScreenshot() {
 	e := &r.ev
 	e.picture = nil
@@ -255,7 +254,7 @@ func (r *reader) readScreenshot() {
 	e.picture = picture
 }
 
-// stateEvent converts an event of a state track: it ends the current state and starts the one with the event's name.
+// stateEvent converts an event of a state track: it ends the current state and starts the state with the event's name.
 func (r *reader) stateEvent() error {
 	e := &r.ev
 	uuid, _ := r.eventUUID()

@@ -68,7 +68,7 @@ func (r *reader) legacyComplete() error {
 	return r.addOut()
 }
 
-// legacyDuration returns the duration, which events give in microseconds. It counts an invalid one and returns false.
+// legacyDuration returns the duration, which events give in microseconds. It counts an invalid duration and returns false.
 func (r *reader) legacyDuration() (timeline.Nanos, bool) {
 	switch us := r.ev.Legacy.DurationUS; {
 	case us < 0:

@@ -16,8 +16,8 @@ import (
 //   - the descriptor of typed fields is near the end of Chrome's traces (observed).
 //
 // From the first such packet on, all packets wait, so that they are read in file order once the information is found.
-// If the file lacks it, they are read without it, and problems are counted. Waiting packets stay in memory up to
-// maxLookahead bytes; further ones go to a temporary file.
+// If the file lacks the information, the packets are read without it, and problems are counted. Waiting packets stay in
+// memory up to maxLookahead bytes; further packets go to a temporary file.
 type lookahead struct {
 	reason  waitReason
 	clock   pfwire.Clock // the missing clock, for waitClock
@@ -100,7 +100,8 @@ func (r *reader) needsDescriptor() bool {
 	return types.Next()
 }
 
-// wait adds a packet to the waiting ones. If it has the missing information, wait reads all waiting packets.
+// wait adds a packet to the waiting packets. If the packet contains the missing information, wait reads all waiting
+// packets.
 func (r *reader) wait(p *pfwire.Packet) error {
 	l, f := &r.ahead, p.Fields
 	if l.waiting == nil {

@@ -22,7 +22,8 @@ func newMachineTracks() *machineTracks {
 	return &machineTracks{tracks: &host, machines: map[uint32]*tracks{0: &host}}
 }
 
-// maxMachines limits how many machines are distinguished; data from further ones is assigned to the trace's own.
+// maxMachines limits how many machines are distinguished; data from further machines is assigned to the trace's own
+// machine.
 const maxMachines = 1 << 10
 
 // adoptMachine makes the machine of the first packet the trace's own, because a file may contain no data from the host.

@@ -196,18 +196,18 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	for _, field := range mistyped(9901, protowire.VarintType) {
 		count("weft_thread_time", inField(1, instant+field), problem.PacketNotConverted)
 	}
-	for _, field := range append(mistyped(9908, protowire.VarintType), "\xa0\xeb\x04\x05") { // and outside weft's sequences
+	for _, field := range append(mistyped(9908, protowire.VarintType), "\xa0\xeb\x04\x05") { // last: outside weft's sequences
 		count("weft_levels", inField(1, instant+field), problem.PacketNotConverted)
 	}
-	for _, field := range append(mistyped(9904, protowire.VarintType), "\x80\xeb\x04\x05") { // and without a counter
+	for _, field := range append(mistyped(9904, protowire.VarintType), "\x80\xeb\x04\x05") { // last: without a counter
 		count("weft_thread_time_delta", inField(1, instant+field), problem.PacketNotConverted)
 	}
-	for _, field := range append(mistyped(9903, protowire.VarintType), "\xf8\xea\x04\x05") { // and an unknown track uuid
+	for _, field := range append(mistyped(9903, protowire.VarintType), "\xf8\xea\x04\x05") { // last: an unknown track uuid
 		count("weft_thread", inField(1, instant+field), problem.PacketNotConverted)
 	}
 	twoFlows := "\x50\x01\x40\x01" + inField(11, "\x48\x03\xf9\x02\x01\x00\x00\x00\x00\x00\x00\x00\xf9\x02\x02\x00\x00\x00\x00\x00\x00\x00")
 	steps := func(list string) string { return inField(9905, list) }
-	for _, field := range append(mistyped(9905, protowire.BytesType), // and not each flow once, or more than that
+	for _, field := range append(mistyped(9905, protowire.BytesType), // others: not each flow once, or too much data
 		steps("\x00\x06"), steps("\x00\x06\x00\x06"), steps("\x00\x06\x04\x06"), steps("\x00\x06\x01\x06"), steps("\x00\x06\x02"), steps("\x00\x06\x02\x06\x06"), steps("\x00\x06\x02\x80")) {
 		count("weft_flow_steps", inField(1, twoFlows+field), problem.PacketNotConverted)
 	}
@@ -263,7 +263,7 @@ func TestFoldedCalls(t *testing.T) {
 	}
 }
 
-// Only weft's pages are read. A damaged one is counted, and attributes that look like pages are ignored.
+// Only weft's pages are read. A damaged page is counted, and attributes that look like pages are ignored.
 func TestPages(t *testing.T) {
 	whole := timeline.Page{Window: 19327352833, Tab: 7, Embedder: 2, URL: "https://a.test/", Private: true}
 	for _, c := range []struct {

@@ -133,8 +133,8 @@ func (r *reader) serviceEvent(msg []byte) {
 	}
 }
 
-// setStarted adds the start of tracing as an attribute. If no snapshot defines its clock, the time is used as trace
-// time, as in Perfetto.
+// setStarted adds an attribute with the start time of tracing. If no snapshot defines the clock of that time, the time
+// is used as trace time, as in Perfetto.
 func (r *reader) setStarted() {
 	if r.started == nil {
 		return
@@ -170,7 +170,7 @@ func (r *reader) internedText(kind message.InternedKind, iid uint64) []byte {
 const (
 	// maxInlined limits the total length of interned texts that are repeated in each event because the Builder's tables
 	// are full. Further texts are truncated to shortText, so that a small trace with many references to one long text
-	// does not become a huge one.
+	// does not become a huge trace.
 	maxInlined = 1 << 30
 	shortText  = 256
 )

@@ -39,13 +39,12 @@ import (
 type Options struct {
 	readers.Options
 
-	// Profiles assembles the V8 CPU profiles in the trace; it identifies processes and threads by TrackID. The pieces of
-	// profiles are then not events of the trace. If Profiles is nil, the pieces stay events.
+	// Profiles assembles the V8 CPU profiles in the trace; it identifies processes and threads by TrackID. The pieces that it
+	// receives are not events of the trace. If Profiles is nil, all pieces stay events.
 	Profiles *v8profile.Assembler
 
-	// Located receives, for each event in order, the number of its packet among the readable ones. For the first call
-	// of a recursion, it also receives the number of the packet that shows the call to viewers (perfetto.md 6.7).
-	// Optional.
+	// Located receives, for each event in order, the number of its packet among the readable packets. For the first call of a
+	// recursion, it also receives the number of the packet that shows the call to viewers (perfetto.md 6.7). Optional.
 	Located func(event uint32, packet int64)
 	// Described receives, at the end, the descriptor uuid of each process and thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
@@ -59,7 +58,7 @@ const contextInterval = 1024
 // Read reads the trace in src, which must not be compressed as a whole, into b. Event indexes count the events and
 // samples of the file from 0; offsets locate their packets or the enclosing bundles.
 //
-// An unreadable or empty src, or one that is not a Perfetto trace, is an error. Bad data inside a trace is counted in
+// An unreadable or empty src causes an error, as does a src that is not a Perfetto trace. Bad data inside a trace is counted in
 // opts.Problems. Errors from b and ctx are returned unchanged.
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
 	r := newReader(ctx, b, opts)
@@ -114,8 +113,8 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 // errNoPacket reports a different kind of protobuf file, in which no message can be a packet.
 var errNoPacket = errors.New("not a Perfetto trace: none of its messages is a packet")
 
-// badPacket counts a position where no packet can be read. It returns errors from the source, and framing errors at the
-// start of the input, which then is not a trace.
+// badPacket counts a position where no packet can be read. It returns errors from the source, and framing errors at the start of
+// the input, because such an input is not a trace.
 func (r *reader) badPacket(err error, first bool) error {
 	var bad *pfwire.PacketError
 	if !errors.As(err, &bad) || first && errors.Is(err, pfwire.ErrFraming) {
@@ -143,7 +142,7 @@ type reader struct {
 	seqInfo *sequence            // further state of that sequence
 	offset  int64                // offset of the current packet
 	index   uint32               // index of the next event
-	number  int64                // number of the current packet among the readable ones
+	number  int64                // number of the current packet among the readable packets
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Assembler
@@ -198,8 +197,8 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		builderWasEmpty: b.IsEmpty(),
 		clues:           producers.NewChromeClues(b),
 	}
-	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, but each piece
-	// continues the preceding one, so sort the pieces by time.
+	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier pieces, but each piece
+	// continues the preceding piece, so sort the pieces by time.
 	r.pieces = readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
 	return r
 }

@@ -509,7 +509,7 @@ packet { trusted_packet_sequence_id: 1 timestamp: %d track_event { type: TYPE_IN
 	}
 }
 
-// traceOf returns the trace of a timeline, which it owns.
+// traceOf returns a trace that owns the timeline.
 func traceOf(ctx context.Context, tl *timeline.Timeline) *trace.Trace {
 	tr := new(trace.Trace)
 	timeline.Hold(ctx, tr, tl)

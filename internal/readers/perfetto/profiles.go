@@ -10,9 +10,9 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collectProfile adds the current event, a legacy one of phase P, to the pieces if it is a piece of a profile (profile-calls.md
-// 2). It reports whether the profile then contains everything in the event; the event that starts a profile (its head) contains
-// more.
+// collectProfile adds the current event, a legacy event of phase P, to the pieces if the event is a piece of a profile
+// (profile-calls.md 2). It reports whether the profile then contains everything in the event; the event that starts a profile
+// (its head) contains more.
 //
 // Chrome writes data as JSON text. A piece with data in another form stays an event, as does a head with an unknown
 // thread. weft writes no events of this phase, so its instants are not read as profiles.

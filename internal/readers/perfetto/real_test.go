@@ -21,8 +21,8 @@ import (
 type recording struct {
 	name string
 	// Numbers of events by type, according to the recording's description. Instants include the legacy marks and
-	// profile chunks. The fourth recording has two legacy asynchronous slices, and states, which start a slice unless
-	// they have no name, and end the one before. Flows counts the flow ids of all events.
+	// profile chunks. The fourth recording has two legacy asynchronous slices. It also has states: each ends the
+	// previous slice and, if it has a name, starts another one. Flows counts the flow ids of all events.
 	begins, ends, instants, counters, flows int
 }
 

@@ -351,9 +351,9 @@ func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 	}
 }
 
-// describeSample compares the description of a sample with the first one, which applies to all. It returns the counter
-// name if that differs; a different source or unit cannot be represented. A sample that only counts itself fits any
-// unit.
+// describeSample compares the description of a sample with the description of the first sample, which applies to all
+// samples. It returns the counter name if the name differs; a different source or unit cannot be represented. A sample
+// that only counts itself fits any unit.
 func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) {
 	counts := d.Counter == "samples" && d.Unit == schema.StackSample_UnitCount && d.UnitName == ""
 	if r.samples == nil {
@@ -399,7 +399,7 @@ func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) erro
 }
 
 // streamingProfile converts a StreamingProfilePacket: samples of the sequence's thread, with times in microseconds that
-// continue from the reference time of its descriptor.
+// continue from the reference time in the thread's descriptor.
 func (r *reader) streamingProfile(msg []byte) error {
 	if r.seq == nil || !r.seq.Thread.Known {
 		r.add(problem.PacketInvalidState, "a streaming profile without thread descriptor")

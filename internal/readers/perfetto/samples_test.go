@@ -13,8 +13,8 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// Samples written by weft are read back unchanged in both forms: with thread, time and the position of every frame,
-// including the column.
+// Samples written by weft are read back unchanged from both packet forms: with thread, time and the position of every
+// frame, including the column.
 func TestSamplesComeBack(t *testing.T) {
 	given := resolve(t, func(_ context.Context, b *timeline.Builder, _ *problem.Log) error {
 		process := b.Process(timeline.ProcessKey{Num: 10})

@@ -34,7 +34,7 @@ type track struct {
 	kind       trackKind
 	parent     uint64           // uuid of the parent; 0 for processes and threads
 	process    timeline.TrackID // set for processes and threads
-	represents timeline.TrackID // the process or thread with the uuid; not id if it already had another uuid
+	represents timeline.TrackID // the process or thread with the uuid; if this is its second uuid, not id
 
 	multiplier  int64 // counters only
 	incremental bool
@@ -42,8 +42,8 @@ type track struct {
 
 	clock uint64 // uuid of the thread's CPU time counter, if any
 
-	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; the tracks below
-	// are read as if it did not exist, with place as their place.
+	// transparent marks a track that weft's writer inserted between a process or thread and other tracks. Tracks below it are
+	// read as if it did not exist; the field place is their place.
 	transparent bool
 	place       timeline.Place
 
@@ -148,11 +148,11 @@ func (ts *tracks) process(uuid uint64) timeline.TrackID {
 	return 0
 }
 
-// defaultTrack is Perfetto's name for the track of events without one.
+// defaultTrack is Perfetto's name for the track of events that name no track.
 const defaultTrack = "Default Track"
 
-// eventUUID returns the track uuid of the current event or, if it has none, the default of the sequence. It returns
-// false if there is neither.
+// eventUUID returns the track uuid of the current event or, if the event has no track uuid, the default of the sequence. It
+// returns false if both are missing.
 func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	if r.ev.HasTrackUUID {
 		return r.ev.TrackUUID, true
@@ -189,7 +189,7 @@ func (r *reader) eventProcess() timeline.TrackID {
 	return process
 }
 
-// sequenceThread returns the thread of the sequence, or the one that a legacy event names instead.
+// sequenceThread returns the thread of the sequence, or the thread that a legacy event names instead.
 func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool) {
 	l := &r.ev.Legacy
 	pid, tid := r.seq.Thread.PID, r.seq.Thread.TID
@@ -305,14 +305,13 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
 
-// nameProcess names a process, and marks it as the main process if its name is one that Chrome uses for main processes.
+// nameProcess names a process, and marks it as the main process if Chrome uses the name for main processes.
 func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetProcessName(process, strength, name)
 	producers.FindMain(r.b, process, name, nil)
 }
 
-// nameThread names a thread, and marks its process as the main process if the name is one that Chrome uses for threads of main
-// processes.
+// nameThread names a thread, and marks its process as the main process if Chrome uses the name for threads of main processes.
 func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetThreadName(thread, strength, name)
 	producers.FindMain(r.b, process, nil, name)
@@ -325,8 +324,8 @@ const furtherTrack = "Reused id"
 // descriptors every half second. A uuid that is given to a second track is a producer error; as in Perfetto, the first
 // track counts.
 //
-// A second uuid means that the system reused the id of an ended thread or process (perfetto.md 5). Begin and end events
-// pair by uuid, so the second one gets a separate track.
+// A second uuid means that the system reused the id of an ended thread or process (perfetto.md 5). Begin and end events pair by
+// uuid, so the second uuid gets a separate track.
 func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) (first bool) {
 	as.represents = as.id
 	t := r.tracks.find(d.UUID())
@@ -356,14 +355,14 @@ func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) 
 	return as.id == as.represents
 }
 
-// known reports whether an earlier descriptor declared this uuid; the first one counts.
+// known reports whether an earlier descriptor declared this uuid; the first descriptor counts.
 func (r *reader) known(uuid uint64) bool {
 	t := r.tracks.find(uuid)
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the parent of a descriptor's track, and the parent uuid in the descriptor, or 0 if the uuid is invalid.
-// between is the track that weft's writer inserted between the two, or nil.
+// parentTrack returns the parent of a descriptor's track, and the parent uuid in the descriptor, or 0 if the uuid is invalid. The
+// result between is the track that weft's writer inserted between the track and its parent, or nil.
 func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, between *track) {
 	uuid = d.ParentUUID()
 	if uuid != 0 && r.tracks.loops(d.UUID(), uuid) {
@@ -565,8 +564,8 @@ func (r *reader) describeCounter(d *message.TrackDescriptor) {
 	}
 }
 
-// Names come from several sources; the Builder uses the one with the highest time. Thread names in track descriptors
-// and process names in the process tree take precedence (perfetto.md 5).
+// Names come from several sources; the Builder uses the name with the highest time. Thread names in track descriptors and process
+// names in the process tree take precedence (perfetto.md 5).
 const (
 	weakName   timeline.Nanos = 0
 	strongName timeline.Nanos = 1
@@ -579,8 +578,8 @@ func (r *reader) threadDescriptor(msg []byte) {
 	}
 }
 
-// parseThread reads a ThreadDescriptor, which also sets the thread of the sequence. input comes from the mark on the
-// thread's track; it may be nil.
+// parseThread reads a ThreadDescriptor, which also sets the thread of the sequence. The parameter input comes from the mark on
+// the thread's track; it may be nil.
 func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeline.TrackID, name []byte, ok bool) {
 	var d message.ThreadDescriptor
 	if err := d.Parse(msg); err != nil {
@@ -604,7 +603,7 @@ func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeli
 	return r.thread(process, d.TID()), process, r.validText(name), true
 }
 
-// processDescriptor reads a ProcessDescriptor. input comes from the mark on the process's track; it may be nil.
+// processDescriptor reads a ProcessDescriptor. The parameter input comes from the mark on the process's track; it may be nil.
 func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline.TrackID, ok bool) {
 	var d message.ProcessDescriptor
 	if err := d.Parse(msg); err != nil {

@@ -153,7 +153,7 @@ func (p *argReader) readTuple(to *arguments, rest []byte, d *declaration) {
 	}
 }
 
-// param returns the declaration of an argument; for an undeclared one, it returns a declaration with only a name.
+// param returns the declaration of an argument; for an undeclared argument, it returns a declaration with only a name.
 func (p *argReader) param(d *declaration, i int) *parameter {
 	if d != nil && i < len(d.params) {
 		return &d.params[i]
@@ -164,7 +164,7 @@ func (p *argReader) param(d *declaration, i int) *parameter {
 	return p.undeclared[i]
 }
 
-// readNumber reads a field that is declared as a number, or is undeclared and looks like one. It returns false for a text.
+// readNumber reads a field that is declared as a number, or is undeclared and looks like a number. It returns false for a text.
 func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (ok bool) {
 	var hex bool
 	switch param.typ {
@@ -313,7 +313,7 @@ type argIDs struct{ plain, end timeline.KeyID }
 // endPrefix is the prefix of the names of an end's arguments.
 const endPrefix = "end."
 
-// setKey names the next value; ofEnd adds endPrefix.
+// setKey writes the key of the next value, with endPrefix if ofEnd is set.
 func (p *parameter) setKey(enc *timeline.ArgsEncoder, ofEnd bool) {
 	id, prefix := &p.ids.plain, ""
 	if ofEnd {

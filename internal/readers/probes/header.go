@@ -58,7 +58,8 @@ func (h *header) reserve(n int) bool {
 	return true
 }
 
-// headerLine reads a line that starts with #. unescaped means that its texts are not escaped, as in tuples.
+// headerLine reads a line that starts with #. The parameter unescaped means that the texts in the line are not escaped,
+// as in tuples.
 func (r *reader) headerLine(text []byte, unescaped bool) {
 	keyword, rest := nextField(text)
 	h := &r.header
@@ -324,7 +325,7 @@ func (r *reader) declare(rest []byte) bool {
 	return ok
 }
 
-// param reads ARG:TYPE. It returns false if that is invalid; the argument still has an index.
+// param reads ARG:TYPE. It returns false if the text is invalid; the argument still has an index.
 func (d *declaration) param(word string) bool {
 	name, typ, ok := strings.Cut(word, ":")
 	p := parameter{name: name}

@@ -12,7 +12,7 @@ import (
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
-// ["P1", …]}. truncated is set if the input ends inside the line.
+// ["P1", …]}. The parameter truncated is set if the input ends inside the line.
 func (r *reader) jsonLine(text []byte, truncated bool) error {
 	text = r.fixJSON(text)
 	s := &r.json

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxLine limits the length of a line; only the start of a longer one is read.
+// maxLine limits the length of a line; only the start of a longer line is read.
 const maxLine = 1 << 20
 
 func (r *reader) lines(src io.Reader) error {
@@ -65,8 +65,8 @@ func (r *reader) lineTooLong(text []byte) {
 	r.problem(kind, "the line is longer than 1 MiB")
 }
 
-// truncatedLine reads the last line of an input that does not end with a newline. Tracers end every line, so it is
-// incomplete unless it is a complete JSON object or a known message.
+// truncatedLine reads the last line of an input that does not end with a newline. Tracers end every line with a newline, so this
+// line is incomplete unless it is a complete JSON object or a known message.
 func (r *reader) truncatedLine(text []byte) error {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	switch {
@@ -87,7 +87,7 @@ func isRecord(text []byte) bool {
 	return len(text) >= 2 && text[0] == 'P' && text[1] == '1' && (len(text) == 2 || text[2] == '\t')
 }
 
-// line reads one line. jsonAllowed is false for lines within JSON strings.
+// line reads one line. The parameter jsonAllowed is false for lines within JSON strings.
 func (r *reader) line(text []byte, jsonAllowed bool) error {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
@@ -246,7 +246,7 @@ func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) e
 	return r.store(&rec, payload)
 }
 
-// countEvent counts a record, which determines the number of the next one.
+// countEvent counts a record; the count determines the number of the next record.
 func (r *reader) countEvent() {
 	if r.events < math.MaxUint32-1 {
 		r.events++
@@ -298,7 +298,7 @@ func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 	return id, true
 }
 
-// maxWrittenName limits the length of names that are cached as written; longer ones are normalized each time.
+// maxWrittenName limits the length of names that are cached as written; longer names are normalized each time.
 const maxWrittenName = 256
 
 // normalProbe returns the name of a probe as DTrace shows it, without the pid after the provider; pid is -1 in

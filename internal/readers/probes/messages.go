@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// message reads a message that a tracer prints among the records: a loss, an error or noise. known is false for any
-// other line.
+// message reads a message that a tracer prints among the records: a loss, an error or noise. The result known is false
+// for any other line.
 func (r *reader) message(text []byte) (known bool, err error) {
 	switch text[0] {
 	case 'A', 'C', 'L', 'T', 'W', 'd': // first letters of all messages

@@ -143,8 +143,8 @@ type open struct {
 
 const openSize = 120 // bytes of an open, except payload and key
 
-// stack contains the open starts of a thread, innermost last. Most ends close the last one or one near it; in a large stack, an
-// index finds the right one, so that the time per end is bounded.
+// stack contains the open starts of a thread, innermost last. Most ends close the last start or a start near it. In a large
+// stack, an index finds the right start, so that the time per end is bounded.
 type stack struct {
 	track    timeline.TrackID
 	crossing bool // an end does not close the starts above its own
@@ -160,7 +160,7 @@ const (
 	maxSearch = 1 << 12
 )
 
-// hashOf returns the hash of a pair and a key; key is nil for the pair alone.
+// hashOf returns the hash of a pair and a key. If the key is nil, it returns the hash of the pair alone.
 func (p *pairer) hashOf(pr *pair, key []byte) uint64 {
 	return maphash.Bytes(p.seed, key) ^ uint64(pr.number)*0x9E3779B97F4A7C15
 }
@@ -282,8 +282,8 @@ func (p *pairer) closes(pr *probe, o *open) bool {
 	return keysAgree(p.key, o.key)
 }
 
-// endKey sets p.key to the key of the end in p.ending, according to the declaration of its start. It reports whether
-// the end contains all parts.
+// endKey sets p.key to the key of the end in p.ending, according to the declaration of its start. It reports whether the end
+// contains all parts of the key.
 func (p *pairer) endKey(d *declaration) (whole bool) {
 	if p.keyOf != d {
 		p.keyOf = d
@@ -515,7 +515,8 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	return nil
 }
 
-// close adds the slice of a start, which ends at the given time. end contains the arguments of its end, or is nil.
+// close adds the slice of a start. The slice ends at the given time. The parameter end contains the arguments of its end, or is
+// nil.
 func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *arguments, flag string) error {
 	p.args.read(&p.starting, o.form, o.payload, o.probe.decl)
 	if flag == FlagNeverEnded {

@@ -13,8 +13,8 @@
 // unconverted records are collected first (lines.go, json.go, header.go), sorted by time, on disk if necessary
 // (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
 //
-// Every nonempty line is a record, a header or a known tracer message, or is counted in readers.Options.Problems.
-// Errors from Read are caused by the input, the context or temporary files.
+// Every nonempty line is a record, a header or a known tracer message, or is counted in readers.Options.Problems. Read
+// returns errors from the input, the context and temporary files.
 package probes
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Flags of slices and instants in the argument timeline.OwnFlags, which is the last one; timeline.OwnProbe is the
+// Flags of slices and instants in the argument timeline.OwnFlags. It is their last argument; timeline.OwnProbe is their
 // first.
 const (
 	FlagUnbalanced      = "unbalanced"        // a slice without an end that ends with the enclosing slice
@@ -85,7 +85,7 @@ type reader struct {
 // threadKey identifies a thread in the input. Each processor has an idle thread 0 of process 0.
 type threadKey struct{ pid, tid, cpu int64 }
 
-// probeName is the probe with a name as written. It depends on the process only if the provider ends in a digit.
+// probeName is the probe with a name as written. The probe depends on the process only if the provider ends in a digit.
 type probeName struct {
 	probe    uint32
 	pid      int64

@@ -314,8 +314,8 @@ func pairsByHand(all []firing) (pairs []string) {
 	return pairs
 }
 
-// TestPairsByHand compares the pairs of random records with the simplest algorithm: few and many open starts, incomplete
-// keys, and tracks where pairs cross.
+// TestPairsByHand compares the pairs of random records with the results of the simplest algorithm: few and many open starts,
+// incomplete keys, and tracks where pairs cross.
 func TestPairsByHand(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 7))
