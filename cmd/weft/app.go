@@ -43,7 +43,7 @@ type usageError = commandline.UsageError
 
 func usagef(format string, args ...any) error { return commandline.Usagef(format, args...) }
 
-// unknownValue is the error for a flag with an invalid value; what describes the valid ones.
+// unknownValue is the error for a flag with an invalid value; the parameter what describes the valid values.
 func unknownValue(flag, what, value string, values ...string) error {
 	return commandline.UnknownValue(flag, what, value, values...)
 }
@@ -357,7 +357,7 @@ func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.
 	return tr, timeline.Of(tr), nil
 }
 
-// openUnwalked is like openTimeline, for callers that walk all events themselves, which completes the report.
+// openUnwalked is like openTimeline, for callers that walk all events themselves. Their walk completes the report.
 func openUnwalked(ctx context.Context, name string, src io.Reader, opts convert.Options) (*load.Trace, error) {
 	t, err := load.One(ctx, src, opts)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// The architecture page names every package and draws their dependencies, taken from the imports. With -update the drawing is
-// made anew.
+// The architecture page names every package and draws the dependencies between packages, taken from the imports. With -update the
+// drawing is made anew.
 func TestArchitecturePage(t *testing.T) {
 	imports := packageImports(t)
 	file := filepath.Join("..", "..", "docs", "architecture.md")
@@ -91,8 +91,7 @@ func packageImports(t *testing.T) map[string][]string {
 }
 
 // drawLayers draws packages in layers: each depends only on packages in lines above its own, or on packages without a line,
-// which import no others. The arrow of a package leads to its imports, except imports that another of its imports already
-// has.
+// which import no others. The arrow of a package leads to its imports, except imports that it also has through another import.
 func drawLayers(imports map[string][]string) string {
 	depth := map[string]int{}
 	var find func(string) int

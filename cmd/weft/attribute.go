@@ -48,7 +48,7 @@ func writeBackFlag() cli.Flag {
 	return &cli.StringFlag{Name: "write-back", Value: "all", Usage: "write only the parts of the attribution in `LIST`: notes, tracks, catalogue, costs"}
 }
 
-// contextOptions reads contextFlags. Commands that lack them get their defaults.
+// contextOptions reads contextFlags. For commands that lack these flags, it returns the defaults.
 func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	opts := &attribution.Options{}
 	for _, rule := range c.StringSlice("context-rule") {

@@ -253,7 +253,7 @@ func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Optio
 			sums, stacks, err := q.sumUp(c, env, name, opts)
 			switch missing := (*selection.UnknownError)(nil); {
 			case errors.As(err, &missing):
-				unknown = cmp.Or(unknown, err) // another recording may have it
+				unknown = cmp.Or(unknown, err) // another recording may have what is selected
 			case err != nil:
 				return nil, nil, failCompare(c, env, name, err)
 			default:

@@ -21,9 +21,9 @@ import (
 // sliceOfJSON matches the name and the duration of a slice in the PyTorch recording.
 var sliceOfJSON = regexp.MustCompile(`"name": "([^"]*)"([^{}]*)"dur": ([0-9.]+)`)
 
-// TestCompareFindsSlower derives recordings from a real one, in which every slice takes up to 5 % longer, at random. Whatever the
-// seed, the new recordings have the same times as the base, except that kernels with one name take half as long again: only these
-// kernels are reported as slower and exceed --fail-over.
+// TestCompareFindsSlower derives recordings from a real recording. In the derived recordings, every slice takes up to 5 % longer,
+// at random. Whatever the seed, the new recordings have the same times as the base, except that kernels with one name take half
+// as long again: only these kernels are reported as slower and exceed --fail-over.
 func TestCompareFindsSlower(t *testing.T) {
 	source := unpacked(t, filepath.Join(recording.Testdata(t), "traces", "pytorch", "pytorch-small.json.gz"))
 	const kernel = "gemm_kernel"

@@ -166,8 +166,8 @@ const (
 	completionNames = 20_000
 )
 
-// namesIn returns the names in the last file among the words. If weft cannot read the file in time it returns nothing,
-// because completion cannot show errors.
+// namesIn returns candidates for a selection flag: the names in the trace that the last file among the words contains. If weft
+// cannot read the file in time, namesIn returns nil, because completion cannot show errors.
 func namesIn(words []string, flag string) (list []commandline.Candidate) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
@@ -230,7 +230,8 @@ func takenBy(r *reportKind, flags []cli.Flag) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool { return !r.takes(f.Names()[0]) })
 }
 
-// narrowHelp narrows the help of the report command to one report and its flags if an argument names it. It returns the name.
+// narrowHelp narrows the help of the report command to one report and the flags of that report, if an argument names one. It
+// returns the full name of the command, with the report's name if an argument names a report.
 func narrowHelp(command *cli.Command, args []string) (name string) {
 	for _, r := range reports() {
 		if !slices.Contains(args, r.name) {

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
-// severalInputs writes traces of very different lengths, so that conversions that start together do not end together, and
-// some files that are not traces, whose error messages start with their names.
+// severalInputs writes traces of very different lengths, so that conversions that start together do not end together. It also
+// writes some files that are not traces. The error messages about these files start with the names of the files.
 func severalInputs(t *testing.T) (paths []string, broken []string) {
 	t.Helper()
 	dir := t.TempDir()

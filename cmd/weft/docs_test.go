@@ -152,7 +152,7 @@ func unknownFlags(text string) (unknown []string) {
 	return unknown
 }
 
-// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of other programs.
+// recordedFlags matches the command lines of recorded programs in the output of weft info, and the flags of other programs.
 var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell|goreleaser release) (?:--[a-z][^ ]* )+`)
 
 // goneFlagsOfPages matches the changelog sections about removals.
@@ -260,7 +260,8 @@ func (c citer) add(name, text string) {
 	}
 }
 
-// wrong returns the citations in a file's text that lead nowhere. own is the page in the file's folder; "" if it has none.
+// wrong returns the citations in a file's text that lead nowhere. The parameter own is the page in the file's folder; "" if the
+// folder has no page.
 func (c citer) wrong(text, own string) (wrong []string) {
 	wrong = strayCite.FindAllString(text, -1)
 	for _, m := range citation.FindAllStringSubmatch(text, -1) {

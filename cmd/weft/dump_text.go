@@ -95,7 +95,7 @@ func (d *dumper) hasArgs(item *timeline.Item) bool {
 	return false
 }
 
-// correlation returns the text that connects an item with others.
+// correlation returns the text that connects an item with other items.
 func (d *dumper) correlation(item *timeline.Item) []byte {
 	if item.Correlation != "" {
 		return []byte(item.Correlation)

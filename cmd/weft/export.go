@@ -241,8 +241,8 @@ func newExportJob(c *cli.Context, env *environment, file inputs.File) (job *expo
 	return job, job.choosePlace(c, file.RelativePath)
 }
 
-// choosePlace chooses the output path. below is the input's path relative to the folder that was named; "": the input itself
-// was named.
+// choosePlace chooses the output path. The parameter below is the input's path relative to the folder that was named; "": the
+// input itself was named.
 func (j *exportJob) choosePlace(c *cli.Context, below string) error {
 	file, dir := c.String("o"), c.String("out-dir")
 	for _, name := range []string{"o", "out-dir"} {

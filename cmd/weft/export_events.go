@@ -78,7 +78,7 @@ type splitRule struct {
 	bytes, events uint64
 }
 
-// newEventExport reads the flags. job contains the settings common to all forms.
+// newEventExport reads the flags. The parameter job contains the settings common to all forms.
 func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) {
 	x = &eventExport{
 		env: job.env, input: job.input, form: job.form, force: job.force, quiet: job.quiet, opts: job.opts, filter: job.filter,
@@ -310,7 +310,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 // contextSets returns the contexts of events, and caches them by set.
 type contextSets struct {
 	result *engine.Result
-	sets   [][]resolved.Context // by SetID; nil: not requested so far
+	sets   [][]resolved.Context // by SetID; nil: not requested yet
 }
 
 func newContextSets(r *engine.Result) *contextSets {

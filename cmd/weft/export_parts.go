@@ -30,7 +30,7 @@ type eventForm interface {
 	Cost(c *eventstream.Cost) error
 	// End ends the file.
 	End(f *eventstream.Footer) error
-	// Cut returns the number of events so far that were truncated because parts of them were too large.
+	// Cut returns the number of events that have been truncated because parts of them were too large.
 	Cut() uint64
 }
 
@@ -117,7 +117,7 @@ type manifest struct {
 	Files    []manifestFile `json:"files"`
 }
 
-// manifestFile is one file of a manifest. Times and ids come from its events, and are 0 in a file without events.
+// manifestFile is one file of a manifest. Times and ids come from the events in the file; they are 0 if it contains no events.
 type manifestFile struct {
 	File    string         `json:"file"` // path relative to the manifest
 	Bytes   uint64         `json:"bytes"`
@@ -311,7 +311,8 @@ func (p *parts) abort() {
 	}
 }
 
-// Clear removes the file that an output is going to replace.
+// Clear removes the file that an output is going to replace. It does nothing if the output is written in place or without
+// --force.
 func (o *output) Clear() error {
 	if o.temp == "" || !o.force {
 		return nil

@@ -136,7 +136,7 @@ func TestExportFailsAtEveryStep(t *testing.T) {
 
 func init() { programs["killed"] = killed }
 
-// killed is weft that is killed before step $KILL_AT.
+// killed runs weft, which is killed before step $KILL_AT.
 func killed() {
 	at, err := strconv.Atoi(os.Getenv("KILL_AT"))
 	if err != nil {

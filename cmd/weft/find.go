@@ -59,7 +59,7 @@ Examples:
 	}
 }
 
-// findQuery is one call of the find command, and its hits so far.
+// findQuery is one call of the find command, with the hits that it has found.
 type findQuery struct {
 	env      *environment
 	text     string
@@ -111,7 +111,7 @@ func (q *findQuery) run(c *cli.Context) error {
 	return errors.Join(q.printing.print(c, q.env, "", &q.report), failed)
 }
 
-// arrange drops files without hits from the results of several files, and the title from the result of a single one.
+// arrange drops files without hits from the results of several files, and the title from the result of a single file.
 func (q *findQuery) arrange() {
 	sections := &q.report.Sections
 	if len(*sections) == 1 {

@@ -285,7 +285,7 @@ func (q *flowQuery) answer(p *flowPrinter) error {
 	return p.list(&q.list)
 }
 
-// flows returns the flows with the requested id, at the requested time if there is one.
+// flows returns the flows with the requested id, at the requested time if a time is requested.
 func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	switch {
 	case q.arrow != 0:
@@ -310,7 +310,8 @@ func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	return flows, err
 }
 
-// noFlow returns the error for an id without a flow. If the id has a later flow, the error states when.
+// noFlow returns the error for an id without a flow. If the id has flows only after the requested time, the error states when the
+// first of them begins.
 func (q *flowQuery) noFlow(p *flowPrinter) error {
 	switch {
 	case q.arrow != 0:
@@ -457,7 +458,7 @@ func flowCount(item *timeline.Item) (n int) {
 	return n
 }
 
-// withoutFlow returns the error for an event without a flow. It names the innermost slice around the event that has one.
+// withoutFlow returns the error for an event without a flow. It names the innermost slice around the event that has a flow.
 func withoutFlow(text string, around []openSlice) error {
 	for _, slice := range slices.Backward(around) {
 		if slice.flows == 1 {

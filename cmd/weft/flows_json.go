@@ -22,7 +22,7 @@ type flowObject struct {
 	Threads  int            `json:"threads"`
 	Procs    int            `json:"processes"`
 	// Only in lists:
-	Connected int           `json:"connected_markers,omitempty"` // markers of all flows connected by shared markers, its own included
+	Connected int           `json:"connected_markers,omitempty"` // markers of all flows connected by shared markers, including this flow
 	First     *markerObject `json:"first,omitempty"`
 }
 

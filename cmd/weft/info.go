@@ -88,7 +88,7 @@ func checkInfoFlags(c *cli.Context) error {
 	return nil
 }
 
-// info prints the contents of one input. several means that another input was printed above it.
+// info prints the contents of one input. The parameter several means that another input was printed before this one.
 func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options, filter *selection.Filter, several bool) error {
 	conversion := new(convert.Report)
 	opts.Report = conversion

@@ -42,14 +42,14 @@ func (s *screen) line(text string) { fmt.Fprintln(s, table.Elide(text, s.width))
 // labelWidth is the width of the label column.
 const labelWidth = 12
 
-// row adds a line with a label; "" continues the previous label. It skips empty text.
+// row adds a line with a label. If the label is "", the line continues the line above it. If the text is empty, row adds nothing.
 func (s *screen) row(label, text string) {
 	if text != "" {
 		s.line(words.PadRight("  "+label, labelWidth+2) + table.Elide(text, s.width-labelWidth-2))
 	}
 }
 
-// list adds lines with a label, and the number of lines left out. limit applies unless rows is set.
+// list adds lines with a label, and the number of lines left out. The parameter limit applies only if rows is -1.
 func (s *screen) list(label string, limit int, lines []string) {
 	switch {
 	case s.rows == 0 || s.rows > 0 && len(lines) <= s.rows:

@@ -33,8 +33,8 @@ func newFailed(input string, err error) failedInput {
 	return failedInput{name, strings.TrimPrefix(message(err), name+": ")}
 }
 
-// withJSONErrors makes a command with one input write the JSON line if it fails. at is the index of the argument that names
-// the input.
+// withJSONErrors makes a command with one input write the JSON line if the command fails. The parameter at is the index of the
+// argument that names the input.
 func withJSONErrors(env *environment, at int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := action(c)

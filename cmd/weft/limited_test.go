@@ -12,7 +12,7 @@ import (
 
 func init() { programs["limited"] = limited }
 
-// limited is weft on a disk that soon fills up: no file may become longer than $LIMIT bytes.
+// limited runs weft as on a disk that soon fills up: no file may become longer than $LIMIT bytes.
 func limited() {
 	limit, err := strconv.ParseUint(os.Getenv("LIMIT"), 10, 64)
 	if err == nil {

@@ -34,8 +34,8 @@ type environment struct {
 	isTerminal     func(io.Writer) bool
 	width          func(io.Writer) int // width of a terminal in columns; 0 if unknown
 
-	// beforeStep is called before output files are created, written, closed, renamed or removed; its error becomes the
-	// step's. Tests use it to stop the program at any step. nil: no effect.
+	// beforeStep is called before output files are created, written, closed, renamed or removed; its error becomes the error of
+	// the step. Tests use it to stop the program at any step. nil: no effect.
 	beforeStep func() error
 
 	files *usedFiles // set by run

@@ -115,8 +115,8 @@ func TestMergeHosts(t *testing.T) {
 	}
 }
 
-// No rank leaves a collective before the last one has entered it. If the collectives can be identified, that reveals how far
-// the clocks of two hosts are apart, unlike their wall clocks.
+// No rank leaves a collective before the last rank has entered it. If the collectives can be identified, this reveals how far
+// apart the clocks of two hosts are, which their wall clocks do not.
 func TestMergeCollectives(t *testing.T) {
 	const skew = 3_000_000 // ns by which the clock of the second rank is ahead
 	dir := t.TempDir()

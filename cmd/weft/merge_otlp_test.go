@@ -25,7 +25,7 @@ func TestMergeBrowserAndServer(t *testing.T) {
 	if server.By != "wall clock" || !server.AtLeast || !strings.Contains(server.Evidence, "arrows") {
 		t.Errorf("the server is placed by %s: %q", server.By, server.Evidence)
 	}
-	// One from each request and one to each response: for the page, its icon and three requests of its script.
+	// One arrow from each request and one to each response: for the page, its icon and three requests of its script.
 	if report.Events.Flows != 10 {
 		t.Errorf("%d arrows, want 10", report.Events.Flows)
 	}
@@ -114,8 +114,8 @@ func TestMergeArchiveAndSpans(t *testing.T) {
 	}
 }
 
-// The spans of one trace are in the files of three services. There is an arrow from a parent to each of its children, whatever
-// their kinds, and for a link to a span in another file. Only spans in no file are unknown.
+// The spans of one trace are in the files of three services. An arrow leads from a parent to each of its children, whatever their
+// kinds; another arrow represents a link to a span in another file. Only spans in no file are unknown.
 func TestMergeSpansOfServices(t *testing.T) {
 	const trace, children = "5b8efff798038103d269b633813fc60c", 200
 	span := func(id, parent, start, end int, more string) string {
@@ -156,8 +156,8 @@ func TestMergeSpansOfServices(t *testing.T) {
 	}
 }
 
-// The span of a document's load starts before the server's span, which is its parent: this does not move the clocks, and the
-// offset comes from the page's fetch.
+// The span of a document's load starts before the server's span, although the server's span is its parent. This does not move the
+// clocks; the offset comes from the page's fetch.
 func TestMergeDocumentLoad(t *testing.T) {
 	const trace = "5b8efff798038103d269b633813fc60c"
 	dir := t.TempDir()

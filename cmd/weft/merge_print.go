@@ -31,7 +31,7 @@ type mergeReport struct {
 	Durations *durations      `json:"durations,omitempty"`
 }
 
-// mergedProblem is a data problem in one input or, if Input is empty, one found after all inputs were on one timeline.
+// mergedProblem is a data problem in one input or, if Input is empty, a problem found after all inputs were on one timeline.
 type mergedProblem struct {
 	Input string `json:"input,omitempty"`
 	trace.Problem
@@ -158,7 +158,8 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 	return r
 }
 
-// newMergedInput returns the report's entry for an input; failed is why it was left out, nil if it was not.
+// newMergedInput returns the report's entry for an input; the parameter failed is the reason why the input was left out, nil if
+// it was not left out.
 func newMergedInput(j *mergeJob, i int, failed error) mergedInput {
 	p := &j.Plan.Inputs[i]
 	in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}

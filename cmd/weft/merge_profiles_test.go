@@ -12,8 +12,8 @@ import (
 )
 
 // The calls of a .cpuprofile that R1 placed coincide with scripts running in the trace, although they are made from its
-// samples alone: all start there, and nearly all of their time is there. The page works in microtasks: hardly any call lies
-// in a FunctionCall.
+// samples alone: all calls start while a script runs, and nearly all of their time is in scripts. The page works in microtasks:
+// hardly any call lies in a FunctionCall.
 func TestMergeCPUProfileLiesInInvocations(t *testing.T) {
 	_, out := merged(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"))
 	tl := timelineOf(t, out)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A second input's events on a thread are in no sum over the thread, neither as busy time nor as asynchronous slices. The
-// reports state their names and numbers, and list those slices separately.
+// A second input's events on a thread are in no sum over the thread, neither as busy time nor as asynchronous slices. The reports
+// state the name of this input and the number of these events, and list the slices separately.
 func TestReportsOfSharedThreads(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"a.json", "b.json"} {
@@ -86,7 +86,7 @@ func TestReportsOfSharedThreads(t *testing.T) {
 }
 
 // Long tasks that only a further input recorded on a thread do not count for the thread, in reports or as marks, even if they
-// overlap others or the thread has no long tasks of its own.
+// overlap other long tasks or the thread has no long tasks of its own.
 func TestLongTasksOfSharedThreads(t *testing.T) {
 	const first, further = `{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":1000,"dur":%d},` +
 		`{"ph":"X","name":"detail","pid":5,"tid":5,"ts":1000,"dur":1},{"ph":"X","name":"detail","pid":5,"tid":5,"ts":1001,"dur":1}`,
@@ -131,8 +131,8 @@ func TestLongTasksOfSharedThreads(t *testing.T) {
 	}
 }
 
-// If two recorders recorded a thread, the one with more slices and instants counts, whichever comes first, also in reports on
-// layout and calls.
+// If two recorders recorded a thread, only the recorder with more slices and instants counts, whichever comes first. The same
+// applies to reports on layout and calls.
 func TestMostDetailCounts(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]int{"less.json": 1, "more.json": 2} {

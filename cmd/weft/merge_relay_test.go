@@ -12,8 +12,9 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The traces of a host and of a guest whose relay service compared its clocks with the host's. REALTIME − MONOTONIC is
-// 1,700,000,000 s on the host. The clock MONOTONIC of the guest is ahead by 5,000 s, its wall clock by 3 ms.
+// The traces of a host and of a guest. The guest's relay service compared the guest's clocks with the host's clocks. REALTIME −
+// MONOTONIC is 1,700,000,000 s on the host. The clock MONOTONIC of the guest is ahead by 5,000 s, and the guest's wall clock by 3
+// ms.
 const (
 	relayHost = `
 packet { trusted_packet_sequence_id: 1 sequence_flags: 1 clock_snapshot {
@@ -59,8 +60,9 @@ func textTrace(t *testing.T, name, text string) string {
 }
 
 // The relay service of a guest reveals how its clocks compare to the host's: it asked at 6,000 s, when the host's clock was at
-// most 1,000.0001 s, and had the response at 6,000.0003 s, when the host's clock was at least that. So the guest is ahead by
-// 4,999.9999 to 5,000.0002 s. The wall clocks contradict that, which leads to a note: wall clocks of two hosts are never exact.
+// most 1,000.0001 s, and had the response at 6,000.0003 s, when the host's clock was at least 1,000.0001 s. So the guest is ahead
+// by 4,999.9999 to 5,000.0002 s. The wall clocks contradict these bounds, which leads to a note: wall clocks of two hosts are
+// never exact.
 func TestMergeRelay(t *testing.T) {
 	host, guest := textTrace(t, "host.pftrace", relayHost), textTrace(t, "guest.pftrace", relayGuest)
 	for _, args := range [][]string{{host, guest}, {guest, host, "--reference", "host"}} {

@@ -168,7 +168,8 @@ func TestMergeIdleFlags(t *testing.T) {
 	}
 }
 
-// A key that no event has connects nothing, which leads to a note: if there are two keys, only about the missing one.
+// A key that no event has connects nothing, and causes a note. If there are two keys and events have one of them, the note is
+// only about the other key.
 func TestMergeUnknownLink(t *testing.T) {
 	browser, server := shop(t)
 	report, _ := merged(t, "--link", "url.path", "--link", "seq", "browser="+browser, "server="+server)

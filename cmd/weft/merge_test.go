@@ -204,7 +204,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	if n := report.Tracks; n.Processes != 9 || n.Threads != 48+1 {
 		t.Errorf("%d processes, %d threads", n.Processes, n.Threads)
 	}
-	// Besides the tracks of both, there is one for each thread of the first.
+	// Besides the tracks of both traces, there is one track for each thread of the first trace.
 	if got, want := report.Tracks.Other, json.Tracks.Other+native.Tracks.Other+json.Tracks.Threads; got != want {
 		t.Errorf("%d other tracks, want %d", got, want)
 	}
@@ -216,10 +216,11 @@ func TestMergeTwoRecorders(t *testing.T) {
 		t.Errorf("problems %v", bad)
 	}
 	// A count of the slices and instants (ph X, B, I, R) in the JSON that are rare in both files gives 1,068 of 1,075,
-	// whatever limit from 60 to 101 in the common time is taken for rare. Rule R2 has five fewer that differ: the instants
-	// ActiveProcesses are of the whole trace (s: g), so there is no thread to compare them on, and the native trace has none
-	// of them. The remaining two are a RunTask and an InvalidateLayout, 646 and 134 µs from their counterparts. The 1,091
-	// with which the rule was designed has 16 more without counterparts; no choice of phases and limits gives that.
+	// whichever limit from 60 to 101 events in the common time defines rare. Rule R2 counts five fewer events without a
+	// counterpart: the instants ActiveProcesses belong to the whole trace (s: g), so no thread exists to compare them on, and the
+	// native trace has none of them. The remaining two are a RunTask and an InvalidateLayout, 646 and 134 µs from their
+	// counterparts. The total of 1,091 with which the rule was designed includes 16 more events without counterparts; no choice
+	// of phases and limits gives that total.
 	if len(report.Notes) != 1 || !strings.HasPrefix(report.Notes[0], "json and native have 1068 of 1070 rare events in common: is this one recording") {
 		t.Errorf("%q", report.Notes)
 	}
@@ -658,7 +659,8 @@ func TestMergeServer(t *testing.T) {
 }
 
 // A trace without the samples of its profiles: the CPU profile recorded with it can be placed only because its JavaScript samples
-// lie in script calls of one thread in the trace. If the samples are moved by a second, they do not, and the profile is rejected.
+// lie in script calls of one thread in the trace. If the samples are moved by a second, they no longer lie in script calls, and
+// the profile is rejected.
 func TestMergeByInvocations(t *testing.T) {
 	text := recording.Read(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"))
 	text = bytes.ReplaceAll(text, []byte(`"ProfileChunk"`), []byte(`"ProfileNothing"`))

@@ -19,7 +19,7 @@ import (
 // wall clock, and the page recorded its time origin.
 type clocks struct {
 	name, whole string
-	behind      int64 // how slow the monotonic clock is against the wall clock, in ns
+	behind      int64 // wall clock minus monotonic clock, in ns
 	origin      int64 // of the page, by the wall clock, rounded to 100 µs
 }
 

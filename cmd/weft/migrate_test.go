@@ -214,7 +214,7 @@ func noneWithoutRecord(t *testing.T, out string) {
 	}
 }
 
-// stopAfter starts a migration and signals it once it has added some records to its journal. It returns whether that was
+// stopAfter starts a migration and signals it once it has added some records to its journal. It returns whether the signal came
 // before the migration ended by itself, and how the process ended.
 func stopAfter(t *testing.T, cmd *exec.Cmd, out string, records int, signal os.Signal) (stopped bool, err error) {
 	t.Helper()
@@ -317,7 +317,7 @@ func TestMigrateInterrupted(t *testing.T) {
 }
 
 // The same command does nothing the second time and reports that. If only the modification time of a file changes, nothing is
-// converted; if a byte changes, that file is.
+// converted; if a byte of a file changes, that file is converted.
 func TestMigrateAgain(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")

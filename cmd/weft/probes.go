@@ -44,7 +44,7 @@ docs/probes.md is a tutorial, from a C program to the trace and its reports.`,
 	}
 }
 
-// tracerFlag returns the flag that selects a tracer. Without a default value, the default is all tracers.
+// tracerFlag returns the flag that selects a tracer. If value is "", the default is all tracers.
 func tracerFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "tracer", Value: value, Usage: "`TRACER` that runs the scripts: bpftrace or dtrace"}
 }
@@ -87,7 +87,7 @@ arguments. The head of each script names the tracer versions it was run with:
 	}
 }
 
-// listProbes lists the scripts for a tracer and the probes that they record; "": for all tracers.
+// listProbes lists the scripts for a tracer or, if only is empty, for all tracers, and the probes that the scripts record.
 func listProbes(w io.Writer, only tracer.Tracer) error {
 	scripts, err := tracer.Scripts()
 	if err != nil {

@@ -82,7 +82,8 @@ func compile(t *testing.T, compiler, source string, flags ...string) string {
 	return program
 }
 
-// record records a program and returns the trace. If a recording has lost events, it repeats it with larger buffers.
+// record records a program and returns the trace. If a recording has lost events, record repeats the recording with larger
+// buffers.
 func record(t *testing.T, args ...string) string {
 	t.Helper()
 	trace := filepath.Join(t.TempDir(), "out.pftrace")
@@ -192,8 +193,8 @@ type recorded struct {
 // partners replaces the suffix of a start with the suffix of its end.
 var partners = strings.NewReplacer("-start", "-end", "-entry", "-return")
 
-// recordedOf rebuilds the firings of each thread from the slices and instants in a trace: the start of each slice, its end if it
-// has its own, and the instants.
+// recordedOf rebuilds the firings of each thread from the slices and instants in a trace: the start of each slice, its end if the
+// slice has an end of its own, and the instants.
 func recordedOf(t *testing.T, trace string) map[int][]recorded {
 	t.Helper()
 	threads := map[int][]recorded{}
@@ -483,7 +484,7 @@ func testTextCut(t *testing.T, mozsim string) {
 }
 
 // The script with system calls shows what a function waits for: the slice of the call is inside the function's slice, and the
-// time off the processor is inside the call's.
+// time off the processor is inside the slice of the call.
 func testSystem(t *testing.T) {
 	needTracepoints(t)
 	trace := record(t, "--script", "system", "-c", compile(t, "gcc", "example.c"))

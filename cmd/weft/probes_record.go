@@ -341,7 +341,7 @@ func (j *recordJob) writeScript() (remove func(), err error) {
 }
 
 // connect connects the traced command to its input and output. The command must not read from a terminal, because the tracer
-// is not a foreground process there. Nor may its output end up in the trace.
+// is not a foreground process there. Nor may the command's output end up in the trace.
 func (j *recordJob) connect() {
 	if f, ok := j.env.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice == 0 {

@@ -100,7 +100,7 @@ func filesFromFlag() cli.Flag {
 	return &cli.StringFlag{Name: filesFrom, Usage: "read the names of further inputs from `FILE`, one a line; \"-\": standard input"}
 }
 
-// findInputs returns the files that names refer to, and those in the list file given by flag.
+// findInputs returns the files that the given names refer to, and the files in the list that the given flag names.
 func findInputs(c *cli.Context, env *environment, names []string, flag string) (*inputs.Found, error) {
 	names = inputs.Expand(names)
 	if list := c.String(flag); c.IsSet(flag) {

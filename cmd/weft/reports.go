@@ -189,7 +189,7 @@ func inputKinds(c *cli.Context) (kinds []report.InputKind, err error) {
 	return kinds, nil
 }
 
-// collectInputs attributes a trace and finds its user inputs; brief omits the work done for them.
+// collectInputs attributes a trace and finds its user inputs. If brief is set, it omits the work done for the inputs.
 func collectInputs(c *cli.Context, in *reportInput, brief bool) (r *report.Inputs, err error) {
 	opts := report.InputOptions{Brief: brief}
 	if opts.Kinds, err = inputKinds(c); err != nil {
@@ -261,7 +261,7 @@ func checkSlicesBy(c *cli.Context) error {
 	return err
 }
 
-// slicesBy reads --by. in provides the selection; it may be nil.
+// slicesBy reads --by. The parameter in provides the selection; it may be nil.
 func slicesBy(c *cli.Context, in *reportInput) (opts report.SliceOptions, err error) {
 	if in != nil && in.selected != nil {
 		opts.Include = in.selected.Item
@@ -425,7 +425,7 @@ func checkLayout(c *cli.Context) error {
 // maxSmallFile bounds files written by hand, such as the --phases file.
 const maxSmallFile = 1 << 20
 
-// readSmall reads a file up to maxSmallFile; a longer one is an error.
+// readSmall reads a file up to maxSmallFile; a longer file is an error.
 func readSmall(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -20,7 +20,7 @@ func selfProfileFlag() cli.Flag {
 		"origin=MS since 1970 (performance.timeOrigin), end=MS since then, thread=NAME; repeatable"}
 }
 
-// selfProfileOptions reads the flag. from is the input format.
+// selfProfileOptions reads the flag. The parameter from is the input format.
 func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfProfileOptions, err error) {
 	for _, setting := range c.StringSlice("self-profile") {
 		opts.Required = true

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// signalContext returns a context that ends on the first of endSignals. A second one ends the program at once. A closed
-// output pipe is an error like any other rather than a signal, so that temporary files are still removed.
+// signalContext returns a context that ends on the first of endSignals. A second signal ends the program at once. A closed output
+// pipe is an error like any other rather than a signal, so that temporary files are still removed.
 func signalContext(parent context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(parent, endSignals()...)
 	context.AfterFunc(ctx, stop)
@@ -18,8 +18,8 @@ func signalContext(parent context.Context) context.Context {
 	return ctx
 }
 
-// afterSecondSignal returns a context that outlives the first signal, which ends ctx, and ends on the next one. The caller
-// must call release when it no longer needs the context.
+// afterSecondSignal returns a context that outlives the first signal, which ends ctx. The returned context ends on the next
+// signal. The caller must call release when it no longer needs the context.
 func afterSecondSignal(ctx context.Context) (second context.Context, release context.CancelFunc) {
 	second, release = context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {

@@ -285,7 +285,7 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.3f", time.Duration(s).Seconds()), nil
 }
 
-// withNumber appends the number that the input has, if any, to a name: "main [tid 7]".
+// withNumber appends a number from the input to a name, if there is one: "main [tid 7]".
 func withNumber(name, kind string, id trace.Value) string {
 	if id.Kind() == trace.NoValue {
 		return name

@@ -49,7 +49,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 			if strings.HasPrefix(name, ".") && name != ".." {
 				return filepath.SkipDir
 			}
-			// A separate module is not part of weft's.
+			// A separate module is not part of weft's module.
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && name != ".." {
 				return filepath.SkipDir
 			}

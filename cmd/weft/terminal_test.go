@@ -30,8 +30,8 @@ func colored(t *testing.T) [][]string {
 	return calls
 }
 
-// Headings are bold on terminals only, and not with NO_COLOR; shares have bars there. Color changes nothing else, and every line
-// fits.
+// Headings are bold on terminals only, and not with NO_COLOR. Shares have bars in the same cases. Color changes nothing else, and
+// every line fits.
 func TestColor(t *testing.T) {
 	for _, args := range colored(t) {
 		said := func(isTerminal bool, noColor, term string) string {

@@ -21,8 +21,8 @@ import (
 
 // The default first view of the UI: the busy part of the timeline, expanded tracks, and pinned tracks.
 
-// convertToLookAt converts a trace and finds its first view. survey, which may be nil, is called with the trace before
-// attribution. If packets are kept and attributed there is no timeline, so the whole trace is shown.
+// convertToLookAt converts a trace and finds its first view. The function survey, which may be nil, is called with the trace
+// before attribution. If packets are kept and attributed, no timeline exists, so the whole trace is shown.
 func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts convert.Options, survey func(*load.Trace) error) (*convert.Report, view.FirstView, error) {
 	if opts.KeepPackets && opts.Attribute != nil {
 		report, err := convert.Convert(ctx, dst, src, opts)

@@ -221,8 +221,8 @@ func madeText(name string, made, shown *stored, report *convert.Report) string {
 	return b.String()
 }
 
-// make converts an input to a Perfetto trace, and finds the first view. in and made are closed when the viewing ends. If
-// nothing was converted, survey was not called and report is nil.
+// make converts an input to a Perfetto trace, and finds the first view. The files in and made are closed when the viewing ends.
+// If nothing was converted, survey was not called and report is nil.
 func (v *viewing) make(ctx context.Context, name string, src *input, p *progress, survey func(*load.Trace) error) (
 	in, made *stored, report *convert.Report, first view.FirstView, err error,
 ) {

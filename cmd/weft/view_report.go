@@ -42,8 +42,8 @@ func (v *viewing) reportLater(ctx context.Context, shown *view.Trace, name strin
 	}
 }
 
-// report adds the report on a trace to the page. Without it the page still shows the timeline, so it returns an error only
-// once ctx is done.
+// report adds the report on a trace to the page. Without the report, the page still shows the timeline, so the method returns an
+// error only once ctx is done.
 func (v *viewing) report(ctx context.Context, shown *view.Trace, name string, t *load.Trace) error {
 	file := filepath.Base(name)
 	if name == inputs.Stdin {

@@ -246,7 +246,8 @@ func listening(t *testing.T) *view.Server {
 	return server
 }
 
-// If an opened browser does not connect, because it cannot read the file that leads it here, weft does not wait silently.
+// If an opened browser does not connect, because it cannot read the file that leads it to the server, weft does not wait
+// silently.
 func TestBrowserDoesNotCome(t *testing.T) {
 	server := listening(t)
 	var printed bytes.Buffer
@@ -271,8 +272,8 @@ func TestFailedViewKeepsNothing(t *testing.T) {
 	}
 }
 
-// The first view: the busiest part of the timeline, the tracks of the pages with the most events, and all tracks of few
-// processes.
+// The first view shows the busiest part of the timeline, pins the tracks of the pages with the most events, and expands all
+// tracks if there are few processes.
 func TestFirstView(t *testing.T) {
 	events := func(processes int, work string) string {
 		b := new(strings.Builder)

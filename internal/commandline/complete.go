@@ -27,7 +27,8 @@ func Words(names ...string) (list []Candidate) {
 	return list
 }
 
-// Vocabulary provides the completions of a program's commands. words are the arguments of the command so far, without flags.
+// Vocabulary provides the completions of a program's commands. The parameter words holds the arguments before the cursor, without
+// flags.
 type Vocabulary interface {
 	// Flags returns the flags that can follow.
 	Flags(command *cli.Command, words []string) []cli.Flag
@@ -37,8 +38,8 @@ type Vocabulary interface {
 	Arguments(command *cli.Command, words []string) []Candidate
 }
 
-// Complete answers a shell's completion script. args are :CURRENT WORD…: the word at the cursor and the words before it. It
-// prints one candidate per line, followed by a tab and a description if it has one.
+// Complete answers a shell's completion script. The parameter args has the form :CURRENT WORD…: the word at the cursor, then the
+// words before it. Complete prints one candidate per line; if the candidate has a description, a tab and the description follow.
 func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
 	if len(args) == 0 {
 		return nil
@@ -54,7 +55,7 @@ func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
 	return err
 }
 
-// joinedWords joins words that bash has split: it passes --format=perfetto as three words.
+// joinedWords joins words that bash has split: bash passes --format=perfetto as three words.
 func joinedWords(before []string, current string) []string {
 	var words []string
 	for _, word := range append(slices.Clone(before), current) {

@@ -23,7 +23,8 @@ type help struct {
 	heading func(string) string
 }
 
-// AppHelp returns the help of a program, with flag descriptions wrapped at a width in columns. heading styles titles.
+// AppHelp returns the help of a program, with flag descriptions wrapped at a width in columns. The function heading styles
+// titles.
 func AppHelp(app *cli.App, width int, heading func(string) string) string {
 	h := &help{width: width, heading: heading}
 	h.section("NAME", app.Name+" - "+app.Usage)
@@ -102,8 +103,8 @@ func (h *help) flags(flags []cli.Flag) {
 	}
 }
 
-// Wrap returns a head followed by a text, which is wrapped at a width and indented to its start. If the text would have fewer
-// columns than minText, it is not wrapped.
+// Wrap returns a head followed by a text, which is wrapped at a width. Further lines are indented to the start of the text. If
+// the text would have fewer columns than minText, it is not wrapped.
 func Wrap(head, text string, width int) string {
 	indent := words.Width(head)
 	if width-indent < minText {

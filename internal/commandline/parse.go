@@ -23,8 +23,8 @@ type Call struct {
 	Words   []string // the words after the command, unchanged
 }
 
-// Parse parses a command line, whose first word is the name of the program. removed contains the messages for flags that were
-// removed or renamed.
+// Parse parses a command line, whose first word is the name of the program. The parameter removed contains the messages for flags
+// that were removed or renamed.
 func Parse(app *cli.App, args []string, removed map[string]string) (*Call, error) {
 	first := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
 	if first == 0 {

@@ -22,7 +22,7 @@ func (e *UsageError) Error() string { return e.Message }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// UnknownValue returns the UsageError for an invalid value of a flag. what is the noun for a value.
+// UnknownValue returns the UsageError for an invalid value of a flag. The parameter what is the noun for a value.
 func UnknownValue(flag, what, value string, values ...string) error {
 	return Usagef("--%s: %v", flag, words.Unknown(what, value, values))
 }

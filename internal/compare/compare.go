@@ -132,8 +132,8 @@ func (c *Comparison) Add(side Side, name string, s *Sums) {
 	}
 }
 
-// row returns the values of a key, or of Others if there are too many; nil for a call beyond the limit, whose time counts only for
-// its caller.
+// row returns the values of a key, or of Others if there are too many keys. It returns nil for a call if there are too many keys,
+// or if its caller has no row; the time of such a call counts only for its callers.
 func (c *Comparison) row(k Key) *[sideCount][]Value {
 	if row := c.rows[k]; row != nil {
 		return row
@@ -225,8 +225,8 @@ type Options struct {
 type Result struct {
 	Base, New []Recording
 	Rows      []Row // see compareRows
-	// Smallest is the smallest p-value that is possible with this number of recordings. Testable is set if it is below Alpha;
-	// otherwise no difference can be significant.
+	// Smallest is the smallest p-value that is possible with this number of recordings. Testable is set if Smallest is below
+	// Alpha; otherwise no difference can be significant.
 	Smallest float64
 	Testable bool
 	// Tested is the number of rows with a p-value.
@@ -274,7 +274,7 @@ func (r *Result) Advice() string {
 	return fmt.Sprintf("Record each version at least %d times: fewer cannot show that one of %d rows changed.", r.Enough, r.compared())
 }
 
-// compared returns the number of rows that are compared: if no test is possible, all rows, because equal ones may differ in the
+// compared returns the number of rows that are compared: if no test is possible, all rows, because equal rows may differ in the
 // next recording.
 func (r *Result) compared() int {
 	if r.Testable {
@@ -286,8 +286,8 @@ func (r *Result) compared() int {
 // adjust computes the adjusted p-values of all rows. Rows that are significant alone, but not among so many rows, become Undecided.
 //
 // The rule is Benjamini and Hochberg's (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then
-// limited to the smallest of the following ones. It does not require independence; the positive dependence of times in one
-// recording is sufficient (Benjamini and Yekutieli 2001).
+// limited to the smallest of the following products. The rule does not require independence; the positive dependence of times in
+// one recording is sufficient (Benjamini and Yekutieli 2001).
 func (r *Result) adjust() {
 	var tested []*Row
 	for i := range r.Rows {

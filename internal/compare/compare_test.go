@@ -49,8 +49,8 @@ func find(t *testing.T, r *Result, name string) *Row {
 	return &r.Rows[i]
 }
 
-// Four recordings on each side, with p-values computed by hand from the 70 ways to divide eight recordings: the share whose U is
-// at least as far from 8.
+// Four recordings on each side, with p-values computed by hand from the 70 ways to divide eight recordings: a p-value is the
+// share of divisions whose U is at least as far from 8 as the observed U.
 func TestRows(t *testing.T) {
 	r := compared(map[string][]timeline.Nanos{
 		"slower": {10, 12, 11, 13}, "faster": {20, 22, 21, 23}, "noise": {30, 40, 35, 45}, "equal": {5, 5, 5, 5}, "gone": {7, 7, 7, 7},
@@ -78,8 +78,9 @@ func TestRows(t *testing.T) {
 	}{
 		{"slower", 11, 15, 4, 4.0 / 11, 2.0 / 70, Slower, "", true, false},
 		{"faster", 21, 10, -11, -11.0 / 21, 2.0 / 70, Faster, "", false, false},
-		// U of {33, 36, 42, 46} against {30, 35, 40, 45} is 1+2+3+4 = 10, so 2 from its mean: of the numbers of divisions with U = 0…16,
-		// 1 1 2 3 5 5 7 7 8 7 7 5 5 3 2 1 1, those from 7 to 9 are 22; 48 of 70 are at least as far.
+		// U of {33, 36, 42, 46} against {30, 35, 40, 45} is 1+2+3+4 = 10, so 2 from its mean. The numbers of divisions with U =
+		// 0…16 are 1 1 2 3 5 5 7 7 8 7 7 5 5 3 2 1 1. 22 divisions have a U from 7 to 9, so 48 of 70 are at least as far from the
+		// mean.
 		{"noise", 37, 39, 2, 2.0 / 37, 48.0 / 70, Noise, "", false, false},
 		{"equal", 5, 5, 0, 0, -1, Equal, "", false, false},
 		{"gone", 7, 0, -7, -1, 2.0 / 70, Faster, "base", false, false},
@@ -204,7 +205,7 @@ func TestTooFewRecordings(t *testing.T) {
 	}
 }
 
-// Per second, a recording that is twice as long and has twice the times has equal values.
+// With PerSecond, a recording that is twice as long and has twice the times has equal values.
 func TestPerSecond(t *testing.T) {
 	c := NewComparison(2)
 	c.Add(Base, "short", &Sums{Length: 2e9, Values: map[Key]Value{{Name: "a"}: {Time: 300, Count: 4, Own: 100}}})

@@ -20,13 +20,13 @@ const maxCached = 1024
 // It compares ranks, so it makes no assumption about the distribution of measurements and is robust against outliers. Equal values
 // share the mean of their ranks (midranks).
 //
-// The p-value of up to maxExactRanks measurements is exact, also with ties: it is the share of all divisions of the measurements
-// into two groups of these sizes whose rank sum is at least as far from its mean as the observed one, in either direction. Sums
-// are counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software
-// Newsletter 12 (1986): the number of ways to choose k of the first i ranks with sum s is the number without the i-th plus the
-// number with it. For more measurements, the rank sum is compared with a normal distribution of the same mean and variance, with
-// corrections for ties and continuity, as in E. L. Lehmann, "Nonparametrics: Statistical Methods Based on Ranks" (1975), section
-// 1.4.
+// The p-value of up to maxExactRanks measurements is exact, also with ties. The measurements can be divided into two groups of
+// these sizes in many ways; the p-value is the share of the divisions whose rank sum is at least as far from the mean rank sum as
+// the observed rank sum, in either direction. Sums are counted as in B. Streitberg and J. Röhmel, "Exact distributions for
+// permutation and rank tests", Statistical Software Newsletter 12 (1986): the number of ways to choose k of the first i ranks
+// with sum s is the number without the i-th plus the number with it. For more measurements, the rank sum is compared with a
+// normal distribution of the same mean and variance, with corrections for ties and continuity, as in E. L. Lehmann,
+// "Nonparametrics: Statistical Methods Based on Ranks" (1975), section 1.4.
 //
 // A rankTester tests groups of two given sizes. The zero rankTester is not usable. It caches distributions and is not safe for
 // concurrent use.
@@ -43,7 +43,7 @@ func newRankTester(first, second int) *rankTester {
 	return &rankTester{first: first, all: first + second, cache: map[string][]float64{}}
 }
 
-// Smallest returns the smallest p-value that is possible with these sizes: the groups do not overlap.
+// Smallest returns the smallest p-value that is possible with these sizes. It occurs if the groups do not overlap.
 func (t *rankTester) Smallest() float64 {
 	values := make([]timeline.Nanos, t.all)
 	for i := range values {
@@ -120,7 +120,8 @@ func (t *rankTester) distribution() []float64 {
 	for _, rank := range t.ranks[t.all-t.first:] {
 		largest += rank
 	}
-	// ways[k][s] is the number of choices of k of the ranks so far with the sum s. The largest, 20 out of 40, is below 2^38.
+	// ways[k][s] is the number of choices of k ranks with the sum s, among the ranks already handled. The largest number, for 20
+	// of 40 ranks, is below 2^38.
 	ways := make([][]float64, t.first+1)
 	for k := range ways {
 		ways[k] = make([]float64, largest+1)

@@ -25,8 +25,8 @@ func TestExact(t *testing.T) {
 		{"all are equal", []timeline.Nanos{5, 5, 5, 5}, []timeline.Nanos{5, 5, 5, 5}, 1},
 		// Midranks 1.5, 1.5, 3.5, 3.5: of 6 pairs one has the sum 3, four have 5, one has 7.
 		{"ties within groups", []timeline.Nanos{1, 1}, []timeline.Nanos{2, 2}, 2.0 / 6},
-		// Midranks 1, 3, 3, 3, 5, 6 with the sum 7, which is 3.5 from the mean. Of the sums of three 7 comes three times (1 3 3)
-		// and 14 three times (3 5 6); the sums between these are 9 (four times), 10 (3), 11 (3) and 12 (4).
+		// Midranks 1, 3, 3, 3, 5, 6 with the sum 7, which is 3.5 from the mean. Among the sums of three midranks, 7 occurs three
+		// times (1 3 3) and 14 three times (3 5 6); the sums between these are 9 (four times), 10 (3), 11 (3) and 12 (4).
 		{"ties across groups", []timeline.Nanos{1, 3, 3}, []timeline.Nanos{3, 4, 5}, 6.0 / 20},
 		{"zeros where a function did not run", []timeline.Nanos{0, 0, 0, 0}, []timeline.Nanos{1, 2, 3, 4}, 2.0 / 70},
 		{"sizes that differ: 2 of 9", []timeline.Nanos{1}, []timeline.Nanos{2, 3, 4, 5, 6, 7, 8, 9}, 2.0 / 9},
@@ -58,7 +58,8 @@ func TestAllDivisions(t *testing.T) {
 	}
 }
 
-// tryAll counts divisions whose U is at least as far from its mean as the first n's. It counts pairs, without ranks.
+// tryAll counts divisions whose U is at least as far from its mean as the U of the first n values. It counts pairs and does not
+// use ranks.
 func tryAll(values []timeline.Nanos, n int) float64 {
 	distance := func(chosen uint) int {
 		u := 0 // twice U minus its mean

@@ -103,7 +103,7 @@ func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *sele
 	return nil
 }
 
-// threadName names a thread with its process, without ids and folders, which differ between recordings.
+// threadName names a thread with its process. It omits ids and folders, which differ between recordings.
 func threadName(t *report.ThreadID) string {
 	switch {
 	case t.Process == "":

@@ -42,7 +42,7 @@ func lines(r *compare.Result) (list []string) {
 	return list
 }
 
-// Two recordings of base, whose median is their mean; in the new one b is missing, c is new, and a has a different line.
+// Two recordings of base, whose median is their mean; in the new recording, b is missing, c is new, and a has a different line.
 func TestTrees(t *testing.T) {
 	for byThread, want := range map[bool][]string{
 		true: {

@@ -29,7 +29,7 @@ type All struct {
 	Waterfall   *Waterfall          `json:"-"` // for Spans
 	Costs       []*costtables.Table `json:"costs,omitempty"`
 	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
-	Functions   []ThreadFunctions   `json:"functions,omitempty"` // for the threads in StackTrees with samples
+	Functions   []ThreadFunctions   `json:"functions,omitempty"` // for the threads in StackTrees that have samples
 	Inputs      *AllInputs          `json:"inputs,omitempty"`
 	Tasks       *AllTasks           `json:"long_tasks,omitempty"`
 	Forced      *LayoutThrashing    `json:"forced_layout,omitempty"`
@@ -75,7 +75,7 @@ type AllTasks struct {
 	Count int    `json:"task_count"`
 }
 
-// AllSlices extends Slices with its lists.
+// AllSlices extends Slices with the lists that a page shows.
 type AllSlices struct {
 	*Slices
 	Groups   []SliceGroup `json:"groups"` // the first AllRows of each kind
@@ -123,8 +123,8 @@ const AllRows = 20
 // AllOptions selects the contents of an All. The zero value selects the whole trace.
 type AllOptions struct {
 	Selected *selection.Selection // nil: the whole trace
-	// Slices fills All.Slices for any trace. Otherwise it is filled only for traces with devices and for traces whose kinds of
-	// work weft does not know: elsewhere, the other parts are more useful than slice names.
+	// Slices fills All.Slices for any trace. If it is not set, All.Slices is filled only for traces with devices and for traces
+	// whose kinds of work weft does not know. For other traces, the other parts of an All are more useful than slice names.
 	Slices bool
 }
 
@@ -177,8 +177,8 @@ type allCollector struct {
 	shows    map[timeline.TrackID]string
 }
 
-// both runs two independent functions, concurrently unless parts of the trace are selected: a selection caches results and is not
-// safe for concurrent use.
+// both runs two independent functions. They run concurrently unless parts of the trace are selected: a selection caches results
+// and is not safe for concurrent use.
 func (c *allCollector) both(ctx context.Context, first, second func(context.Context) error) error {
 	if c.selected != nil {
 		if err := first(ctx); err != nil {
@@ -282,7 +282,7 @@ func inTurn(passes []func(*timeline.Item) error) func(*timeline.Item) error {
 	}
 }
 
-// nameThreads determines which url each thread shows, from the attribution.
+// nameThreads determines from the attribution which URL each thread shows.
 func (c *allCollector) nameThreads() error {
 	times, err := urlTimes(c.attributed)
 	if err != nil {
@@ -486,7 +486,7 @@ func (c *allCollector) addTasks(t *Tasks) {
 	}
 }
 
-// addSlices adds the first groups of each kind.
+// addSlices adds the slices, with the first rows of their lists.
 func (c *allCollector) addSlices(s *Slices) {
 	if len(s.Groups) == 0 {
 		return

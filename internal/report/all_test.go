@@ -154,7 +154,8 @@ func TestTreeOfSamples(t *testing.T) {
 	}
 }
 
-// Arrows from thread 1 to 2 take 30 and 50 µs between their ends; one from 2 to 1 takes 10 µs, and one stays on its thread.
+// Arrows from thread 1 to 2 take 30 and 50 µs between their ends; the arrow from thread 2 to thread 1 takes 10 µs, and one more
+// arrow stays on its thread.
 func TestFlowPairs(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"b","ts":0,"dur":1000},
 		{"ph":"s","pid":1,"tid":1,"cat":"c","name":"n","id":1,"ts":10},{"ph":"f","bp":"e","pid":1,"tid":2,"cat":"c","name":"n","id":1,"ts":40},
@@ -247,8 +248,8 @@ func TestAllStopped(t *testing.T) {
 }
 
 // A report of everything makes two more passes over a trace than the attribution for the cost report: one over the slices of
-// threads, and one over the work that inputs caused. Its first walk also finds the last problems of a trace, so that no other
-// walk is needed for them, and the pairs of threads that flows connect are found during the attribution.
+// threads, and one over the work that inputs caused. Its first walk also finds the last problems of a trace, which therefore need
+// no other walk. The pairs of threads that flows connect are found during the attribution.
 func TestPassesOfAll(t *testing.T) {
 	trace := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "chrome", "chrome-devtools-tiny.json.gz"))
 	passes := func(use func(*timeline.Timeline) error) float64 {

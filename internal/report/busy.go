@@ -9,13 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busyThreads determines during a walk when threads were busy: when a slice with an end was open, unless the innermost one was a
-// sleeping system call. Slices that overlap others of their thread are on lanes or, for streams, on tracks below the thread; time
-// with several open slices counts once. T is the type of the note kept for each open slice.
+// busyThreads determines during a walk when threads were busy. A thread was busy when a slice with an end was open, unless the
+// innermost such slice was a sleeping system call. Slices that overlap other slices of their thread are on lanes or, for streams,
+// on tracks below the thread. Time with several open slices counts once. T is the type of the note kept for each open slice.
 type busyThreads[T any] struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
-	places   []timeline.TrackID // by TrackID: the thread that its slices belong to; 0: none
+	places   []timeline.TrackID // by TrackID: the thread that the track's slices belong to; 0: none
 	threads  []*busyThread[T]   // by TrackID; nil: no slices
 }
 
@@ -24,16 +24,16 @@ type busyThread[T any] struct {
 	since       timeline.Nanos // the time of the previous event
 	first, last timeline.Nanos
 	busy        timeline.Nanos
-	cpu         timeline.Nanos // CPU time of the outermost slices for which it is known
+	cpu         timeline.Nanos // CPU time of the outermost slices whose CPU time is known
 	measured    timeline.Nanos // length of these slices
 	lanes       []busyLane[T]
 	slots       map[timeline.TrackLane]int // index in lanes
-	open        collections.Heap[int]      // indexes of the busy lanes, and of some that no longer are
+	open        collections.Heap[int]      // indexes of the busy lanes, and of some that are no longer busy
 }
 
 // busyLane is a track or lane of a thread.
 type busyLane[T any] struct {
-	busy, queued bool // queued: it is in open
+	busy, queued bool // queued: the lane is in busyThread.open
 	innermost    T    // note on the innermost slice with an end, while busy
 }
 
@@ -41,7 +41,7 @@ type busyLane[T any] struct {
 type busySlice[T any] struct {
 	timed    bool // its own time counts; otherwise its time counts for the slice around it
 	sleeps   bool
-	cpuKnown bool  // the CPU time of this slice or of one around it is known
+	cpuKnown bool  // the CPU time of this slice or of a slice around it is known
 	depth    int32 // number of timed slices around it
 	from     timeline.Nanos
 	cpu      timeline.CPUTime // at its start; unset if the CPU time of a slice around it is known
@@ -85,7 +85,7 @@ func (t *busyThread[T]) restart() {
 	t.open = collections.NewHeap(func(a, b *int) bool { return *a < *b })
 }
 
-// lane returns the index of a lane, which it adds if it is new.
+// lane returns the index of a lane. It adds the lane if it is new.
 func (t *busyThread[T]) lane(at timeline.TrackLane) int {
 	i, ok := t.slots[at]
 	if !ok {
@@ -109,8 +109,9 @@ func (t *busyThread[T]) innermost() *T {
 	return nil
 }
 
-// item handles an item of the walk. note returns the note for a slice that starts. If the thread was busy, charge receives the
-// time since its previous event, which belongs to the innermost slice with an end.
+// item handles an item of the walk. The function note returns the note for a slice that starts. If the thread was busy, item
+// passes the time since the thread's previous event to the function charge, with the note of the innermost slice with an end. The
+// time belongs to that slice.
 func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note func(*timeline.Item, *timeline.OpenSlices[busySlice[T]]) T,
 	charge func(t *busyThread[T], thread timeline.TrackID, slice *T, from, to timeline.Nanos),
 ) {
@@ -164,7 +165,7 @@ func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busy
 	if n > 1 && open.At(n-2).cpuKnown {
 		s.cpuKnown = true
 	} else if _, tells := it.ThreadTime.Nanos(); tells && s.timed {
-		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // unknown for a part
+		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // the CPU time of a part is unknown
 			s.cpuKnown, s.cpu = true, it.ThreadTime
 		}
 	}

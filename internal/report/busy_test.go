@@ -14,8 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// kernelsOnStreams returns kernels of two devices with one stream each. About half of them overlap others on their
-// stream.
+// kernelsOnStreams returns kernels of two devices with one stream each. About half of them overlap other kernels on their stream.
 func kernelsOnStreams() string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var events []string

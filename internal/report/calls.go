@@ -18,12 +18,12 @@ type Calls struct {
 	Rows    []FunctionCall `json:"rows"` // by number of calls, then file and function
 	// Uncounted is the number of calls that are in no row because there are too many functions.
 	Uncounted int64 `json:"uncounted"`
-	// Unnamed is the number of calls that are in no row because their probe was truncated before the name of the
-	// function.
+	// Unnamed is the number of calls that are in no row because their probes were truncated before the name of the function.
 	Unnamed int64 `json:"unnamed"`
 }
 
-// FunctionCall is how often a function was called. File is the last part of its path or URL; "." if unknown.
+// FunctionCall is how often a function was called. File is the last part of the path or URL of the function's file; "." if
+// unknown.
 type FunctionCall struct {
 	File     string `json:"file"`
 	Function string `json:"function"`
@@ -39,9 +39,9 @@ type CallOptions struct {
 	Selected *selection.Selection
 }
 
-// CountCalls counts the calls of script functions in a nested timeline: js_function-entry probes and Chrome's FunctionCall
-// events, which are calls from the browser into script, or else the calls that are visible in samples. It fails only if temporary
-// files cannot be used or ctx is done.
+// CountCalls counts the calls of script functions in a nested timeline. It counts js_function-entry probes and Chrome's
+// FunctionCall events, which are calls from the browser into script. If the trace lacks such events, or opts.Sampled is set, it
+// counts the calls that are visible in samples. It fails only if temporary files cannot be used or ctx is done.
 func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
 	events := newCallCounter()
 	samples := newReader(tl, opts.Selected)
@@ -210,8 +210,8 @@ func (t *Thread) endsCalls(o *observation) bool {
 	}
 }
 
-// functionStacks reduces call stacks to stacks of functions, regardless of the running lines, with at most timeline.MaxStackDepth
-// frames.
+// functionStacks reduces call stacks to stacks of functions. It ignores the running lines, and keeps at most
+// timeline.MaxStackDepth frames.
 type functionStacks struct {
 	table *stackTable
 	known map[stackID]stackID
@@ -258,8 +258,8 @@ func (s *functionStacks) branch(a, b stackID) stackID {
 	return a
 }
 
-// broken reports whether a stack shares no frame with the previous one, but the next stack does: then the sampler lost
-// frames.
+// broken reports whether a stack shares no frame with the stack before it, although the next stack shares one. In that case, the
+// sampler lost frames.
 func (s *functionStacks) broken(before, stack, next stackID) bool {
 	return s.branch(before, stack) == 0 && s.branch(before, next) != 0
 }

@@ -14,16 +14,16 @@ import (
 const (
 	nameWidth  = 44
 	placeWidth = 24
-	// MaxName is the maximum number of characters shown of a name: a process may be named after its command line.
+	// MaxName is the maximum number of a name's characters that are shown: a process may be named after its command line.
 	MaxName  = 60
-	maxShows = 80 // of a URL in a title
+	maxShows = 80 // the same for a URL in a title
 )
 
 // detailed is the number of tasks, or inputs, shown in detail.
 const detailed = 3
 
-// placeCell returns the place where something happened: readers get a short form, with the number by which --thread finds the
-// thread, or its number in its recording.
+// placeCell returns the place where something happened. Readers get a short form, with the number by which --thread finds the
+// thread, or else the thread's number in its recording.
 func placeCell(t *ThreadID) table.Cell {
 	c := threadCell(t)
 	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
@@ -33,7 +33,7 @@ func placeCell(t *ThreadID) table.Cell {
 	return c
 }
 
-// threadCell is a placeCell without the recording, for tables where that is clear.
+// threadCell is like placeCell, but omits the recording, for tables where the recording is clear.
 func threadCell(t *ThreadID) table.Cell {
 	c := table.Cell{Text: t.Thread, Long: t.ThreadTitle()}
 	if t.Thread == "" && !t.TID.HasNumber() {
@@ -51,8 +51,8 @@ func threadCell(t *ThreadID) table.Cell {
 	return c
 }
 
-// threads returns the columns for a thread: readers get one, made by place; programs get four, whose keys start with
-// prefix. The cells are empty where thread returns nil.
+// threads returns the columns for a thread. Readers get one column, whose cells the function place returns; programs get four,
+// whose keys start with the given prefix. The cells are empty in rows for which the function thread returns nil.
 func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(*ThreadID) table.Cell) []table.TypedColumn[T] {
 	text := func(key string, of func(*ThreadID) string) table.TypedColumn[T] {
 		return table.Texts(prefix+key, "", func(row *T) string {
@@ -130,7 +130,7 @@ func firstPart(w *Work) *WorkPart {
 	return &w.Parts[0]
 }
 
-// cut returns the first limit rows; 0: all.
+// cut returns the first rows, at most limit; if limit is 0, it returns all rows.
 func cut[T any](rows []T, limit int) []T {
 	if limit > 0 {
 		return rows[:min(limit, len(rows))]

@@ -9,9 +9,9 @@ import (
 )
 
 // Chart is the content of a timeline of the threads in a Utilisation: the slices that are long enough to be visible, and the
-// time of the other outermost ones. Times are nanoseconds; points in time are on the trace's clock.
+// total time of the other outermost slices. Times are nanoseconds; points in time are on the trace's clock.
 type Chart struct {
-	Least timeline.Nanos // the length of the shortest slices
+	Least timeline.Nanos // the minimum length of the slices in Rows
 	Step  timeline.Nanos // length of ShortTime's steps, which start at Utilisation.Start
 	Names []string       // of slices
 	Rows  []ChartRow     // one for each thread of the Utilisation
@@ -30,7 +30,7 @@ type ChartSlice struct {
 	Start, Duration timeline.Nanos
 	Depth           int
 	Name            int            // index in Chart.Names
-	Kind            int            // index in Utilisation.Kinds; len(Kinds): it waits
+	Kind            int            // index in Utilisation.Kinds; len(Kinds): the thread waits
 	CPU             timeline.Nanos // its CPU time; −1: unknown
 }
 
@@ -48,8 +48,8 @@ const (
 	chartSteps     = 500
 )
 
-// chartCollector keeps the slices of a chart. When there are too many, it keeps the longer half, so that its memory use does
-// not grow with the trace.
+// chartCollector keeps the slices of a chart. When there are too many slices, it keeps the longer half, so that its memory use
+// does not grow with the trace.
 type chartCollector struct {
 	use   *useCollector
 	least timeline.Nanos
@@ -132,8 +132,8 @@ func (c *chartCollector) add(row *chartRow, s *chartSlice, name []byte) {
 	}
 }
 
-// keep keeps only the limit longest slices. Of the slices that tie with the shortest one kept, it keeps as many as there is
-// room for, evenly spread over rows and time.
+// keep keeps the longest slices, at most limit. If there is room for only some of the slices with the shortest kept length, it
+// chooses slices that are evenly spread over rows and time.
 func (c *chartCollector) keep(limit int) {
 	var lengths []timeline.Nanos
 	for _, r := range c.rows {
@@ -211,7 +211,7 @@ type sampledCalls struct {
 	row       *chartRow
 	paths     *functionPaths
 	stacks    *stackTable
-	shared    int32   // outermost functions that are left out
+	shared    int32   // number of outermost functions that are left out
 	shallow   []int32 // by step: itself, or the innermost step around it that the chart has room for
 
 	open []sampledCall
@@ -306,7 +306,8 @@ func (r *chartRow) done(out *Chart, names map[string]int, kinds int) (row ChartR
 	return row
 }
 
-// ChartOf returns a chart with the limit longest slices of c. Short includes the time of the others.
+// ChartOf returns a chart with the longest slices of c, at most limit of them. Its ShortTimes include the time of the other
+// slices.
 func (u *Utilisation) ChartOf(c *Chart, limit int) *Chart {
 	rows, count := make([]*chartRow, len(c.Rows)), 0
 	for i, row := range c.Rows {

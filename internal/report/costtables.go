@@ -126,7 +126,7 @@ func costNumbers(t *costtables.Table) (columns []table.TypedColumn[costtables.Ro
 	return columns
 }
 
-// SelectCosts restricts the costs of an attribution to the selected part of the trace; nil: all of it.
+// SelectCosts restricts the costs of an attribution to the selected part of the trace. If selected is nil, all costs count.
 func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
 	if rules.Cost.Window.From, rules.Cost.Window.To = selected.Window(); selected != nil {
 		rules.Cost.Counts = selected.Head

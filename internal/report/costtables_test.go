@@ -43,7 +43,7 @@ func TestCostTextIsPrintable(t *testing.T) {
 	}
 }
 
-// If contexts have the same name, their ids are appended to it; a context in several rows keeps its name.
+// If contexts have the same name, their ids are appended to the name; a context in several rows keeps its name.
 func TestSameNames(t *testing.T) {
 	got := costNames(&costtables.Table{Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "frame/F1", Name: "about:blank", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F2", Name: "about:blank"}},
@@ -55,7 +55,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// The text shows the time of each input event since the start of the trace, so that readers can find the event there.
+// The text shows the time of each input event since the start of the trace, so that readers can find the event in the trace.
 func TestInputTimes(t *testing.T) {
 	text := costText(&costtables.Table{Type: "InputEvent", Start: 1_000_000, Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "latency/1", Name: "KEY_PRESSED 1"}, Input: &costtables.InputInfo{Start: 1_000_000}},

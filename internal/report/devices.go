@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Job is the position of one process in a distributed training run, as its trace records it.
+// Job is the position of one process in a distributed training run, as recorded in the trace of the process.
 type Job struct {
 	Rank      int64  `json:"rank"`                 // in a merge: the rank of the reference
 	Ranks     int    `json:"ranks,omitempty"`      // the number of merged ranks; 0: not a merge
@@ -31,8 +31,8 @@ type Device struct {
 	Copies  int64            `json:"copies"` // memory copies and fills
 	Bytes   int64            `json:"bytes"`  // copied and filled, where recorded
 
-	// Window is the time from the start of the first work on any device of the trace to the end of the last, Busy is the time
-	// in which the device worked, and Idle is the rest.
+	// Window is the time from the start of the first work on any device of the trace to the end of the last such work. Busy is
+	// the time in which the device worked, and Idle is the rest.
 	Window timeline.Nanos `json:"window_ns"`
 	Busy   timeline.Nanos `json:"busy_ns"`
 	Idle   timeline.Nanos `json:"idle_ns"`
@@ -69,11 +69,11 @@ type Step struct {
 	Rank     *int64         `json:"rank,omitempty"` // as in Device
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
-	// DeviceBusy is the time in which the devices of its recording worked during the step, summed over all Devices. Work
-	// that the step launched may also run after it.
+	// DeviceBusy is the time in which the devices of the step's recording worked during the step, summed over all these devices.
+	// Work that the step launched may also run after it.
 	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
-	// This time consists of Compute, when kernels compute; Communication, when kernels only communicate; and Copy, when only
-	// copies and fills run.
+	// DeviceBusy consists of three parts: in Compute, kernels compute; in Communication, kernels only communicate; and in Copy,
+	// only copies and fills run.
 	Compute       timeline.Nanos `json:"compute_ns"`
 	Communication timeline.Nanos `json:"exposed_communication_ns"`
 	Copy          timeline.Nanos `json:"exposed_copy_ns"`
@@ -107,7 +107,7 @@ type deviceCounter struct {
 	started []startedStep     // by step
 	ranks   map[string]*int64 // by input
 	first   timeline.Nanos    // start of the first work
-	last    timeline.Nanos    // end of the last
+	last    timeline.Nanos    // end of the last work
 
 	uncounted int64 // work and steps for which there is no room
 }
@@ -275,8 +275,8 @@ func workOf(it *timeline.Item) int {
 	return computing
 }
 
-// isCommunication reports whether a kernel exchanges data with other devices: NCCL and RCCL kernels, which are recognised
-// by their names, do.
+// isCommunication reports whether a kernel exchanges data with other devices. NCCL and RCCL kernels do so; they are recognised by
+// their names.
 func isCommunication(kernel []byte) bool {
 	return bytes.HasPrefix(kernel, []byte("nccl")) || bytes.HasPrefix(kernel, []byte("rccl"))
 }
@@ -395,8 +395,8 @@ func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
 	}
 }
 
-// busyUntil returns how long all devices of an input have worked up to now: each moment counts only for the first kind of work
-// in progress.
+// busyUntil returns how long all devices of an input have worked up to now, by kind of work. Each moment of a device counts only
+// for the first kind of work in progress.
 func (c *deviceCounter) busyUntil(input string, now timeline.Nanos) (worked [workKinds]timeline.Nanos) {
 	for _, d := range c.devices {
 		if d.input == input {

@@ -15,7 +15,7 @@ import (
 const noLayout = "this trace has no layout events; record the layout probes, a Chrome trace with the category devtools.timeline,\n" +
 	"or a Firefox profile, or name other slices with --phases"
 
-// fixed returns a report with a fixed text. nothing is the message for a report without rows.
+// fixed returns a report with a fixed text. If the report lacks rows, the parameter nothing is its message.
 func fixed(text string, json table.Record, nothing string, tables ...*table.Table) *table.Report {
 	r := &table.Report{Fixed: true, Text: text, Head: []table.Record{json}, Sections: []table.Section{{Tables: tables}}}
 	for _, t := range tables {
@@ -36,7 +36,7 @@ func number[T any, N table.Integer](key string, of func(*T) N) table.TypedColumn
 	return table.Counts(key, key, of)
 }
 
-// uncounted warns that some slices are in no row because there are too many rows.
+// uncounted adds a warning to a report if some slices are in no row because there are too many rows.
 func (l *Layout) uncounted(r *table.Report) *table.Report {
 	if l.Uncounted > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("too many rows: %d slices or calls are in none", l.Uncounted))
@@ -51,7 +51,8 @@ type layoutRows[Row any] struct {
 	Uncounted int64  `json:"uncounted"`
 }
 
-// CountReport renders how often phases began: the limit rows with the largest counts, which come last; 0: all rows.
+// CountReport renders how often phases began. It keeps the rows with the largest counts, at most limit; if limit is 0, it keeps
+// all rows. The largest counts come last.
 func (l *Layout) CountReport(limit int) *table.Report {
 	rows := largest(l.Counts(), limit)
 	var b strings.Builder
@@ -158,7 +159,7 @@ func (c *Calls) Report(limit int) *table.Report {
 	return out
 }
 
-// largest returns the last limit rows, which have the largest numbers; 0: all.
+// largest returns the last rows, which have the largest numbers. There are at most limit; if limit is 0, it returns all rows.
 func largest[T any](rows []T, limit int) []T {
 	if limit > 0 && limit < len(rows) {
 		return rows[len(rows)-limit:]

@@ -44,7 +44,7 @@ func kindOfSlice(name []byte) sliceKind {
 	return otherSlice
 }
 
-// sliceKind classifies the name of a slice. Each name is looked up once.
+// sliceKind classifies the name of a slice. A name with a NameID is looked up only once.
 func (c *reader) sliceKind(it *timeline.Item) sliceKind {
 	if it.NameID == 0 {
 		return kindOfSlice(it.Name)
@@ -61,7 +61,7 @@ type openSlice struct {
 	script bool    // one of them runs script
 	stack  stackID // of the calls among them or, without calls, of the slices that run script
 	calls  bool    // some of them are calls
-	layout int     // index in Thread.forced plus one of the innermost style or layout slice; 0: none
+	layout int     // 1 + the index in Thread.forced of the innermost style or layout slice; 0: none
 }
 
 // slice handles the start of a slice on a thread.
@@ -154,8 +154,8 @@ func (c *reader) scriptFrame(it *timeline.Item) frameID {
 	return *frame
 }
 
-// callFrame returns the function of a slice that was made from samples. Most have a template, by which the function is
-// cached.
+// callFrame returns the function of a slice that was made from samples. Most such slices have a template, and the function is
+// cached by this template.
 func (c *reader) callFrame(it *timeline.Item) (frameID, error) {
 	template := it.Template()
 	if frame, ok := c.calls[template]; ok && template != 0 {

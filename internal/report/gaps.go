@@ -17,7 +17,7 @@ import (
 // trace's clock.
 type Gaps struct {
 	Gaps     []Gap     // longest first
-	More     int64     // gaps beyond the longest
+	More     int64     // number of further gaps
 	Quiet    int       // threads left out because they hardly work
 	Idle     []Idle    // by stream
 	Launches []Launch  // by stream
@@ -34,9 +34,9 @@ type Gap struct {
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Cause    GapCause       `json:"cause"`
-	EndedBy  string         `json:"ended_by"` // the slice that ends it
-	// LaunchedBy is the thread that launched this slice, through a device runtime call or a flow arrow. LaunchedAt is when the
-	// call began or the arrow left. Both are nil if unknown.
+	EndedBy  string         `json:"ended_by"` // the slice that ends the gap
+	// LaunchedBy is the thread that launched the slice that ends the gap, through a device runtime call or a flow arrow.
+	// LaunchedAt is when the call began or the arrow left. Both are nil if unknown.
 	LaunchedBy *ThreadID       `json:"launched_by"`
 	LaunchedAt *timeline.Nanos `json:"launch_ts_ns"`
 	// Meanwhile is the work of the launching thread during the gap; nil if unknown, and for gaps beyond the longest
@@ -44,7 +44,7 @@ type Gap struct {
 	Meanwhile *Work `json:"meanwhile"`
 
 	on, launcher timeline.TrackID
-	ends         timeline.Nanos // end of the slice that ends it
+	ends         timeline.Nanos // end of the slice that ends the gap
 }
 
 // GapCause is what a stream or thread waited for.
@@ -53,13 +53,13 @@ type GapCause string
 // The causes. The work that ends the gap was launched during the gap, or was launched before it and waited for other
 // work.
 const (
-	GapHost       GapCause = "host"       // the host launched it only once the stream was idle
+	GapHost       GapCause = "host"       // the host launched the work only once the stream was idle
 	GapCollective GapCause = "collective" // another stream of the device communicated
 	GapKernel     GapCause = "kernel"     // another stream of the device computed
 	GapCopy       GapCause = "copy"       // another stream of the device copied
 	GapThread     GapCause = "thread"     // another thread handed over the work only once the thread was idle
-	GapOther      GapCause = "other"      // it was launched before, and nothing else ran on the device
-	GapUnknown    GapCause = "unknown"    // its launch is unknown
+	GapOther      GapCause = "other"      // the work was launched before the gap, and nothing else ran on the device
+	GapUnknown    GapCause = "unknown"    // the launch of the work is unknown
 )
 
 // gapCauses lists the causes for streams, in the order of their columns.
@@ -91,8 +91,8 @@ type Launch struct {
 	QueueMax int64           `json:"queue_max"`
 }
 
-// Arrival summarizes when a device reached the collectives that it shares with other devices. Devices share a collective if it is
-// the n-th with its name on each of them.
+// Arrival summarizes when a device reached the collectives that it shares with other devices. Devices share a collective if, for
+// some n, it is the n-th collective with its name on each of them.
 type Arrival struct {
 	Rank        *int64           `json:"rank,omitempty"`
 	Device      int64            `json:"device"`
@@ -101,7 +101,7 @@ type Arrival struct {
 	Collectives int64            `json:"collectives"`
 	Last        int64            `json:"last"`      // collectives that it reached last
 	Waited      timeline.Nanos   `json:"waited_ns"` // total time spent waiting for the last device
-	HeldUp      timeline.Nanos   `json:"held_ns"`   // total time from the second-to-last arrival to its own, where it was last
+	HeldUp      timeline.Nanos   `json:"held_ns"`   // total time from the second-to-last arrival until its own, over the collectives in Last
 }
 
 // Limits, mostly on memory.
@@ -113,7 +113,7 @@ const (
 	quietPart   = 10      // a thread is quiet if it works for less than the time of the busiest one divided by this
 )
 
-// gapCollector finds gaps. It walks after a sliceCounter and reuses its devices.
+// gapCollector finds gaps. It walks the trace after a sliceCounter, and reuses the devices of the sliceCounter.
 type gapCollector struct {
 	c       *sliceCounter
 	args    *timeline.ArgSelection
@@ -126,7 +126,7 @@ type gapCollector struct {
 
 	launches map[launchKey]launch
 	recent   []launchKey // a ring
-	launched int         // calls so far
+	launched int         // number of calls up to now
 
 	rounds   map[roundKey]int // how many collectives of a name a device has reached
 	meetings map[meetingKey][]meeting
@@ -136,7 +136,7 @@ type gapCollector struct {
 // gapThread is a thread or stream whose gaps count.
 type gapThread struct {
 	any    bool
-	until  timeline.Nanos // when its work so far ends
+	until  timeline.Nanos // end of its work up to now
 	stream *streamWork    // nil: a thread
 	index  int64          // of a stream in queues
 	idle   Idle
@@ -338,7 +338,7 @@ func (g *gapCollector) work(it *timeline.Item, t *gapThread, thread timeline.Tra
 	return err
 }
 
-// wait records how long work launched at the given time waited, and the length of the queue before it.
+// wait records the delay of work that was launched at the given time, and the length of the queue before this work.
 func (g *gapCollector) wait(it *timeline.Item, t *gapThread, at timeline.Nanos) error {
 	delay := max(it.TS-at, 0)
 	if t.launch.Launches++; t.launch.Launches == 1 || delay > t.launch.DelayMax {
@@ -442,8 +442,8 @@ func (g *gapCollector) arrivals() {
 	}
 }
 
-// findSenders determines which threads handed over the work that ends the gaps of threads: the sources of the first arrows from
-// other threads that arrive in this work.
+// findSenders determines which threads handed over the work that ends the gaps of threads. For each gap, it is the thread that
+// the first arrow from another thread into this work comes from.
 func (g *gapCollector) findSenders(ctx context.Context) error {
 	byThread := map[timeline.TrackID][]*Gap{}
 	for i := range g.out.Gaps {
@@ -521,7 +521,7 @@ type gapWindow struct {
 	tally workTally
 }
 
-// maxOverlap bounds the overlapping gaps for which the work of one thread is added up.
+// maxOverlap bounds the number of overlapping gaps for which the work of one thread is added up.
 const maxOverlap = 16
 
 // overlap returns how many of the windows overlap a gap.

@@ -53,8 +53,8 @@ func TestGapsOfStreams(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("gaps\n%v, want\n%v", got, want)
 	}
-	// During the longest gap, from 40 to 70, the thread ran aten::mm from 41 to 70, of which calls took 5 (60–65), 1 (66) and
-	// 1 (68).
+	// During the longest gap, from 40 to 70, the thread ran aten::mm from 41 to 70. The calls inside aten::mm took 5 (60–65), 1
+	// (66) and 1 (68).
 	if w := r.Gaps.Gaps[0].Meanwhile; w == nil || w.Self != micros(29) || w.Parts[0].Name != "aten::mm" || w.Parts[0].Self != micros(22) {
 		t.Errorf("meanwhile %+v", w)
 	}
@@ -86,7 +86,7 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// Without devices, gaps come from the threads that work most, or from the requested ones, and flow arrows determine which
+// Without devices, gaps come from the threads that work most, or from the requested threads, and flow arrows determine which
 // threads end them.
 func TestGapsOfThreads(t *testing.T) {
 	events := `

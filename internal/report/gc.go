@@ -60,15 +60,15 @@ type GCTime struct {
 	Own       timeline.Nanos `json:"own_ns"`
 }
 
-// StackGC is the time of a call stack that the garbage collector interrupted. Without frames, it covers collections that
+// StackGC is the time of a call stack that the garbage collector interrupted. If Frames is empty, it covers collections that
 // interrupted something unknown.
 type StackGC struct {
 	Frames []Frame `json:"frames"` // outermost first
 	GCTime
 }
 
-// FunctionGC is the time of a function as the innermost one of its stack. Without a name, it covers collections that
-// interrupted something unknown.
+// FunctionGC is the time in which a function was the innermost one on the stack. If the function has no name, it covers
+// collections that interrupted something unknown.
 type FunctionGC struct {
 	Frame
 	GCTime
@@ -119,7 +119,7 @@ func (p *Profiles) GC(opts Options) (*GC, error) {
 	return report, nil
 }
 
-// unmarked reports whether the samples of a thread have no recorded states, so that these were guessed from stacks.
+// unmarked reports whether the samples of a thread have no recorded states, so that the states were guessed from stacks.
 func (t *Thread) unmarked() bool {
 	guessed := false
 	for i := range t.observations {
@@ -182,7 +182,7 @@ func (r *ThreadGC) addTimes(t *Thread) map[stackID]*GCTime {
 	return times
 }
 
-// interruptedStacks returns the table of stacks that the collector interrupted, and its full length.
+// interruptedStacks returns the table of stacks that the collector interrupted, and the full length of this table.
 func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (rows []StackGC, count int) {
 	var ids []stackID
 	for id, time := range times {

@@ -67,10 +67,10 @@ type Interaction struct {
 	// The other fields are set only for the slowest inputs, at most InputOptions.Details.
 
 	Main     *ThreadID     `json:"main"`   // the thread that runs the listeners; nil if unknown
-	Phases   []InputPhase  `json:"phases"` // the work of that thread in each; one for the whole latency if the phases are unknown
+	Phases   []InputPhase  `json:"phases"` // the work of that thread in each phase; if the phases are unknown, one phase for the whole latency
 	Contexts []ContextTime `json:"contexts"`
 	Work     *Work         `json:"work"`    // done for the input, on all threads
-	Threads  []InputThread `json:"threads"` // that did this work, in the order in which it reached them
+	Threads  []InputThread `json:"threads"` // that did this work, in the order in which the work reached them
 	// Received describes what happened before anything ran for the input; nil if that is unknown, or took less than a quarter of
 	// Latency.
 	Received *InputReceived `json:"received,omitempty"`
@@ -100,7 +100,7 @@ type InputPhase struct {
 type InputThread struct {
 	ThreadID
 	First timeline.Nanos `json:"first_ts_ns"` // start of its first work for the input
-	Last  timeline.Nanos `json:"last_ts_ns"`  // end of its last
+	Last  timeline.Nanos `json:"last_ts_ns"`  // end of its last work for the input
 	Self  timeline.Nanos `json:"self_ns"`
 }
 
@@ -108,7 +108,7 @@ type InputThread struct {
 type InputReceived struct {
 	ThreadID                // the first thread that worked for it
 	At       timeline.Nanos `json:"ts_ns"`          // when this work began
-	Busy     timeline.Nanos `json:"busy_before_ns"` // its other work since Interaction.Start
+	Busy     timeline.Nanos `json:"busy_before_ns"` // other work of this thread, from Interaction.Start to At
 }
 
 // MaxDetailed is the default maximum number of inputs whose work is collected.
@@ -164,7 +164,7 @@ type inputFacts struct {
 	main     timeline.TrackID // 0: unknown
 	mainTime timeline.Nanos   // length of the slice that determined main
 	first    taskPlace        // where the first slice for it began; zero: none
-	with     int              // index plus one of an input that is the same system event; 0: none
+	with     int              // 1 + the index of an input that is the same system event; 0: none
 }
 
 type inputCollector struct {
@@ -190,7 +190,7 @@ type answer struct {
 	at      timeline.Nanos
 }
 
-// handler is the thread of a process that dispatched an event for the longest time.
+// handler is the thread of a process on which the longest dispatch of an event ran.
 type handler struct {
 	thread timeline.TrackID
 	time   timeline.Nanos
@@ -495,7 +495,7 @@ func (c *inputCollector) joinTimings() {
 }
 
 // joinFrames determines when the last listener returned before each frame. A frame answers all events since the previous frame,
-// whatever their interaction: it cannot be produced while any of their listeners runs. Continuous events, such as pointer
+// whatever their interaction: the frame cannot be produced while any of their listeners runs. Continuous events, such as pointer
 // movements, do not count.
 func (c *inputCollector) joinFrames() {
 	for i := range c.facts {
@@ -514,8 +514,9 @@ func (f *inputFacts) answered() bool {
 func (f *inputFacts) answer() answer { return answer{f.process, f.end} }
 
 // processing returns when the first listener of an interaction started, and when the last listener returned before the answer was
-// shown. It considers the events of the interaction from the slowest on, and all others that the same frame answers. Events
-// before the slowest were answered earlier: the slowest waited for their listeners, even if these ran late.
+// shown. It considers the slowest event of the interaction, the events after it, and all other events that the same frame
+// answers. Events before the slowest one were answered earlier: the slowest event waited for their listeners, even if these ran
+// late.
 func (c *inputCollector) processing(facts []int, slowest *inputFacts) (from, to timeline.Nanos) {
 	from, to = slowest.from, slowest.to
 	if !slowest.answered() {

@@ -56,8 +56,8 @@ func timing(id int, typ string, start, processing, processed, end, interaction i
 }
 
 // click is a trace in which a button is pressed at 100 ms and released at 200 ms. The release waits for a timer that takes 30 ms,
-// 20 ms of them after the release; its listener runs from 220 to 260 ms and forces a layout of 10 ms, and the response is shown
-// at 300 ms, after 15 ms of painting.
+// 20 ms of them after the release. The listener of the release runs from 220 to 260 ms and forces a layout of 10 ms. The response
+// is shown at 300 ms, after 15 ms of painting.
 var click = `{"traceEvents":[` +
 	timing(1, "pointerdown", 100_000, 101_000, 102_000, 110_000, 7) + "," +
 	timing(2, "click", 200_000, 220_000, 260_000, 300_000, 7) + "," +
@@ -119,9 +119,9 @@ func TestInputAmongManyNames(t *testing.T) {
 	}
 }
 
-// A system event that is dispatched under several names, only the first of which has the interaction id, counts as one input,
-// processed from the start of the first dispatch to the end of the last. Events whose times, kinds or processes differ are
-// separate inputs.
+// A system event that is dispatched under several names counts as one input, although only the first dispatch has the interaction
+// id. The input is processed from the start of the first dispatch to the end of the last. Events whose times, kinds or processes
+// differ are separate inputs.
 func TestEventsOfTheSystem(t *testing.T) {
 	other := strings.ReplaceAll(timing(9, "mousedown", 100_000, 101_000, 102_000, 110_000, 0), `"pid":1`, `"pid":2`)
 	text := `{"traceEvents":[` + strings.Join([]string{

@@ -17,7 +17,7 @@ type inputWindow struct {
 	work     workTally
 	threads  map[timeline.TrackID]*InputThread
 	first    taskPlace      // where the first slice for it began; zero: unknown
-	busy     timeline.Nanos // work of that thread before then
+	busy     timeline.Nanos // work of that thread before that slice
 }
 
 // phaseWindow is a phase of an input.
@@ -135,7 +135,7 @@ func (c *inputCollector) concerns(it *timeline.Item, s *openWork) bool {
 	return false
 }
 
-// charge adds time on a thread to the inputs that it concerns.
+// charge adds time on a thread to the inputs that the time concerns.
 func (c *inputCollector) charge(thread timeline.TrackID, s *openWork, from, to timeline.Nanos) {
 	if to <= from {
 		return

@@ -72,8 +72,8 @@ func readEventTimings(t *testing.T, text []byte) (timings []eventTiming) {
 	return timings
 }
 
-// The parts of each interaction in the recordings add up to the duration of its longest event, and its processing covers the
-// listeners of all its events that the same frame answers.
+// The parts of each interaction in the recordings add up to the duration of its longest event, and the processing part covers the
+// listeners of all events of the interaction that the same frame answers.
 func TestInteractionsOfRecordings(t *testing.T) {
 	for name, want := range map[string]int{
 		"chrome-array-small": 3, "chrome-devtools-small": 8, "chrome-devtools-tiny": 6,
@@ -125,9 +125,9 @@ func checkInteraction(t *testing.T, in *report.Interaction, events []eventTiming
 	return true
 }
 
-// The same frame answers the press and release of a button, so processing lasts until the last of their listeners returns, and
-// until other listeners of the page that the frame waits for return. Listeners for movements, for another frame or in another
-// process do not count.
+// The same frame answers the press and release of a button. So processing lasts until all their listeners have returned, and
+// until all other listeners of the page for which the frame waits have returned. Listeners for movements, for another frame or in
+// another process do not count.
 func TestProcessingUntilTheFrame(t *testing.T) {
 	const frame = 200_000
 	other := strings.ReplaceAll(timing(9, "keydown", 100_000, 180_000, 190_000, frame, 9), `"pid":1`, `"pid":2`)

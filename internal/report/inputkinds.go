@@ -2,9 +2,9 @@ package report
 
 import "strings"
 
-// inputWords maps parts of input event names to kinds: names of document events, of browser events (RawKeyDown, GestureTap),
-// and in EventLatency (MOUSE_PRESSED). Underscores and case do not matter. The first match counts. Consequences of inputs, such
-// as beforeinput, have no kind.
+// inputWords maps parts of input event names to kinds. It covers the names of document events, the names of browser events
+// (RawKeyDown, GestureTap), and the names in EventLatency (MOUSE_PRESSED). Underscores and case do not matter. The first match
+// counts. Consequences of inputs, such as beforeinput, have no kind.
 var inputWords = []struct {
 	word string
 	kind InputKind
@@ -36,6 +36,6 @@ func KindOfInput(typ string) InputKind {
 // inputs.
 func (k InputKind) Usual() bool { return k != MoveInput && k != OtherInput }
 
-// Discrete reports whether an input of this kind is an act of its own, like the interactions that web metrics count; others
-// come in series, such as pointer movements.
+// Discrete reports whether an input of this kind is an act of its own, like the interactions that web metrics count; inputs of
+// other kinds come in series, such as pointer movements.
 func (k InputKind) Discrete() bool { return k == ClickInput || k == KeyInput || k == TapInput }

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Report renders inputs: a table with a row for each, one of the work done meanwhile, and details of the first few. Limit is
-// the maximum number of inputs; 0: all. Selected means that r covers only a part of the trace.
+// Report renders inputs: a table with a row for each input, a table of the work done meanwhile, and details of the first few
+// inputs. Limit is the maximum number of inputs; 0: all. Selected means that r covers only a part of the trace.
 func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	shown := cut(r.Inputs, limit)
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
@@ -40,7 +40,7 @@ func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	return out
 }
 
-// Many renders the tables for many files: latencies and their parts by kind, and the inputs.
+// Many renders the tables for many files: a table of latencies and their parts by kind, and a table of the inputs.
 func (r *Inputs) Many() *table.Report {
 	var parts []manyLatency
 	all := timeline.Nanos(0)
@@ -246,7 +246,8 @@ func phaseText(p *InputPhase, main *ThreadID) string {
 		table.Millis(p.Others.Self), table.Millis(p.Idle))
 }
 
-// phaseParts lists the work in a phase, for the input and for others, where each took a sizable part of the phase.
+// phaseParts lists the work in a phase, for the input and for others. It leaves out either if it took less than a twentieth of
+// the phase or has no known parts.
 func phaseParts(p *InputPhase) (lines []string) {
 	for _, w := range []struct {
 		what string

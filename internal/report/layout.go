@@ -37,8 +37,8 @@ type Layout struct {
 	UnbalancedStarts, UnmatchedEnds int64
 	// Uncounted is the number of slices that are in no row because there would be too many rows.
 	Uncounted int64
-	// UncountedNesting is the number of slices directly inside another that are in no row of Nesting because there are too
-	// many different pairs of phases.
+	// UncountedNesting is the number of slices that are directly inside another slice, but in no row of Nesting because there are
+	// too many different pairs of phases.
 	UncountedNesting int64
 
 	cells   map[layoutKey]*layoutCell
@@ -87,8 +87,8 @@ type LayoutNesting struct {
 type TimeMode uint8
 
 const (
-	// ByDTrace counts like the script layout_time.d, which remembers one start for each thread, context and phase: a
-	// later start with the same three replaces it, the first end uses it up, and each interval is rounded down to
+	// ByDTrace counts like the script layout_time.d, which remembers one start for each thread, context and phase: a later start
+	// with the same three values replaces the remembered start, and the first end uses it up. Each interval is rounded down to
 	// microseconds. Slices without an end do not count.
 	ByDTrace TimeMode = iota
 	// Exclusive counts the time in which a slice is the innermost layout slice on its thread.
@@ -119,7 +119,7 @@ func (c layoutContext) String() string {
 	return strconv.FormatInt(int64(c.number), 10)
 }
 
-// compare orders numbers as DTrace does, unsigned, and texts after them.
+// compare orders numbers as DTrace does, as unsigned numbers. Texts come after numbers.
 func (c layoutContext) compare(d layoutContext) int {
 	if c.isText != d.isText {
 		return table.FalseFirst(c.isText, d.isText)

@@ -148,7 +148,7 @@ type threadAndKey struct {
 	key    layoutKey
 }
 
-// byHand computes the times of a mode moment by moment: each lasts a nanosecond, and times are in nanoseconds.
+// byHand computes the times of a mode moment by moment: each moment lasts a nanosecond, and times are in nanoseconds.
 func byHand(mode TimeMode, firings []firing, all []paired) map[LayoutKey]int64 {
 	times := map[LayoutKey]int64{}
 	if mode == ByDTrace {
@@ -336,7 +336,7 @@ func TestLayoutNestingIsLimited(t *testing.T) {
 	}
 }
 
-// addSlice adds a slice with the arguments that args encodes, if it is not nil.
+// addSlice adds a slice with the arguments that args encodes, if args is not nil.
 func (tr *trace) addSlice(track timeline.TrackID, name, category string, at, dur timeline.Nanos, args func(e *timeline.ArgsEncoder)) {
 	tr.t.Helper()
 	e := tr.b.Args()

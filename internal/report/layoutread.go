@@ -15,7 +15,7 @@ type layoutReader struct {
 	known  []bool        // by NameID: the name is already in phases
 	phases []*phaseEvent // by NameID
 
-	threads []*layoutThread        // by TrackID; tracks of one thread share one
+	threads []*layoutThread        // by TrackID; tracks of one thread share an entry
 	last    []timeline.Nanos       // by TrackID: time of the last slice start, instant or sample
 	open    map[uint64]*openLayout // by ordinal
 	pending map[pendingKey]*pendingStart
@@ -58,7 +58,7 @@ type pendingKey struct {
 // pendingStart is the start that ByDTrace remembers.
 type pendingStart struct {
 	start
-	before  start          // the start remembered before the time changed
+	before  start          // the start that was remembered until the time given by changed
 	changed timeline.Nanos // when start was set
 	ending  bool           // a slice that began at this time ends later
 }
@@ -195,13 +195,13 @@ func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 	c.open[it.Ordinal] = o
 }
 
-// maxAround bounds the search for the slice around another, among the slices that overlap it.
+// maxAround bounds the search for the slice around another slice, among the slices that overlap the inner one.
 const maxAround = 512
 
 // around returns the innermost layout slice around a slice that begins now.
 func (th *layoutThread) around(o *openLayout) *openLayout {
 	if o.dur == 0 && o.missing != 0 && th.endedAt == o.ts {
-		// The slice that has just ended closed it at the same time, so it lies inside that slice.
+		// The slice that has just ended closed o at the same time, so o lies inside that slice.
 		closer := th.innermost
 		if o.missing&flagNeverEnded != 0 {
 			closer = th.neverEnded
@@ -240,7 +240,7 @@ func (th *layoutThread) charge(now timeline.Nanos) {
 	th.since = now
 }
 
-// enter adds a slice that begins to the count of open slices with its context and phase.
+// enter handles the start of a slice: it increments the count of open slices with the same context and phase.
 func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
 	if o.cell == nil {
 		return
@@ -253,8 +253,8 @@ func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
 	span.depth++
 }
 
-// leave removes a slice that ends from this count. When the count reaches 0, it adds the time since the first of these slices
-// began.
+// leave handles the end of a slice: it decrements the count that enter has incremented. When the count reaches 0, leave adds the
+// time since the first of these slices began.
 func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
 	if o.cell == nil {
 		return
@@ -289,7 +289,7 @@ func (c *layoutReader) end(o *openLayout, now timeline.Nanos) {
 	c.use(pendingKey{th.id, o.provider, o.layoutStart.end}, now)
 }
 
-// note remembers a slice that has ended, for slices that start at the same time.
+// note remembers a slice that has ended, for slices that start at the time of its end.
 func (th *layoutThread) note(o *openLayout, now timeline.Nanos) {
 	if th.endedAt != now {
 		th.innermost, th.neverEnded, th.endedAt = o, nil, now
@@ -344,11 +344,12 @@ func (c *layoutReader) use(key pendingKey, now timeline.Nanos) {
 	}
 }
 
-// unmatchedEnd is like use, but for an end without a start in its slice, such as the end of an interval that crosses others.
+// unmatchedEnd is like use, but for an end without a start in its slice, such as the end of an interval that crosses other
+// intervals.
 func (c *layoutReader) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now timeline.Nanos) {
 	key := pendingKey{thread, s.provider, s.key}
 	if p := c.pending[key]; p != nil && p.changed == now && p.ending {
-		p.before.count(now) // it came before the start at the same time, so it does not end that one
+		p.before.count(now) // the end came before the start at the same time, so it does not end that start
 		return
 	}
 	c.use(key, now)

@@ -49,7 +49,7 @@ type layoutStart struct {
 	key      layoutKey
 	function string
 	provider string    // of the probe; "": an event
-	end      layoutKey // key of the probe that ends the slice: the same if both fired with the same arguments
+	end      layoutKey // key of the probe that ends the slice: equal to key if both probes fired with the same arguments
 	// missing is why a probe slice has no end of its own: flagUnbalanced or flagNeverEnded.
 	missing probeFlag
 }

@@ -19,7 +19,7 @@ type Loads struct {
 	Shift *LayoutShift `json:"layout_shift,omitempty"`
 }
 
-// Load is the load of a page. The other times are relative to Start; nil: not recorded.
+// Load is the load of a page. All times except Start are relative to Start; nil: not recorded.
 type Load struct {
 	URL          string          `json:"url"`
 	Start        timeline.Nanos  `json:"ts_ns"` // of the navigation
@@ -177,7 +177,7 @@ func readTexts(it *timeline.Item, wanted *timeline.ArgSelection, args map[string
 	return nil
 }
 
-// load returns the load with a key, which it adds if it is new; nil if there are too many.
+// load returns the load with the given key. It adds the load if it is new; if there are too many loads, it returns nil.
 func (c *loadCollector) load(key, url string, start timeline.Nanos) *Load {
 	if i, ok := c.index[key]; ok {
 		return &c.out.Pages[i]

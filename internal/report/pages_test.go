@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/selection"
 )
 
-// visited is the trace of a visit to a.test: a script of its renderer takes 10 ms, before its url is known, and starts work of
-// 30 ms in the browser and of 40 ms in the renderer of a frame from b.test, whose own script takes 5 ms and requests a font for a
-// style sheet. A page of the browser itself takes 90 ms.
+// visited is the trace of a visit to a.test. A script of its renderer takes 10 ms, before the url of the page is known. The
+// script starts work of 30 ms in the browser, and of 40 ms in the renderer of a frame from b.test. The frame's own script takes 5
+// ms and requests a font for a style sheet. A page of the browser itself takes 90 ms.
 const visited = `{"traceEvents":[
 	{"ph":"M","pid":1,"name":"process_name","args":{"name":"Renderer"}},{"ph":"M","pid":9,"name":"process_name","args":{"name":"Browser"}},
 	{"ph":"M","pid":3,"name":"process_name","args":{"name":"Renderer of b"}},{"ph":"M","pid":4,"name":"process_name","args":{"name":"WebUI"}},

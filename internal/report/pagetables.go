@@ -25,7 +25,7 @@ func (u *Utilisation) Table() *table.Table {
 	return table.New(table.Table{Name: "threads", Title: "Busy time of threads", Key: "busy_ns"}, u.Threads, columns...)
 }
 
-// Table returns a table of the AllRows functions of the tree with the most self time.
+// Table returns a table of the functions with the most self time in the tree, at most AllRows.
 func (t *StackTree) Table() *table.Table {
 	type row struct {
 		name string

@@ -108,8 +108,8 @@ type sampledThread struct {
 	left    bool          // parts without samples are not selected
 	states  []stateSlice
 
-	outermost  int // number of outermost slices so far
-	lastLayout int // index in Thread.forced plus one of the last outermost style or layout slice
+	outermost  int // number of outermost slices already read
+	lastLayout int // 1 + the index in Thread.forced of the last outermost style or layout slice
 }
 
 // stateSlice is a slice of a state track.
@@ -178,7 +178,7 @@ func (c *reader) at(id timeline.TrackID) *sampledThread {
 	return c.threads[id]
 }
 
-// item handles one item of the timeline; open holds the slices around it, and is used only on threads.
+// item handles one item of the timeline; open holds the slices around the item, and is used only on threads.
 func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	r := c.roles[it.Track]
 	switch {
@@ -285,9 +285,9 @@ func measure(samples []observation) {
 	}
 }
 
-// joinByCount gives each state as many of the next samples as it records. Samples without lengths of their own share the time of
-// the state, and each lasts until the next one: their format may have rounded their times and left out their weights. Firefox is
-// an exception, because its states continue where samples are missing.
+// joinByCount gives each state as many of the next samples as the state records. Samples without lengths of their own share the
+// time of the state, and each lasts until the next one: their format may have rounded the times and left out the weights of
+// samples. Firefox is an exception, because its states continue where samples are missing.
 func (ct *sampledThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	t.observations = ct.samples

@@ -25,7 +25,7 @@ type Recording struct {
 // maxCommands bounds the kept command lines.
 const maxCommands = 100
 
-// recordingOf reads the facts about a trace in any format; they are the same in the trace that weft writes from it.
+// recordingOf reads the facts about a trace in any format. If weft converts a trace, the output has the same facts.
 func recordingOf(tl *timeline.Timeline) Recording {
 	f := recordingFacts{text: map[string]string{}}
 	for _, a := range tl.Attributes() {
@@ -74,7 +74,7 @@ func (f *recordingFacts) add(name, value string) {
 	}
 }
 
-// browserTokens identify the browser in its user agent; the first match counts, since all others also call themselves
+// browserTokens identify the browser in its user agent; the first match counts, because the other browsers also call themselves
 // Chrome.
 var browserTokens = []struct {
 	name  string

@@ -66,8 +66,8 @@ type ThreadID struct {
 	Recorded RecordedAs `json:"-"` // of the process
 }
 
-// RecordedAs is the recorded pid of a process, and its recording, if weft made up a pid for it because another recording has a
-// process with the same pid. All other processes have the zero RecordedAs.
+// RecordedAs holds the recorded pid of a process and the name of its recording. It is set only if weft made up a pid for the
+// process, because another recording has a process with the same pid. All other processes have the zero RecordedAs.
 type RecordedAs struct {
 	PID   int64
 	Input string // the name of its recording; "": unknown
@@ -125,7 +125,7 @@ func (r RecordedAs) Title(process string, pid timeline.InputID) string {
 
 // Options controls the tables of reports. The zero value selects whole tables without buckets.
 type Options struct {
-	// Bucket is the length of the time buckets; 0: none. The first bucket starts with the first sample of any thread.
+	// Bucket is the length of the time buckets; 0: no buckets. The first bucket starts with the first sample of any thread.
 	Bucket timeline.Nanos
 	// Top is the maximum number of rows in tables of stacks and functions; 0: all.
 	Top int

@@ -63,7 +63,7 @@ func (tr *trace) sample(at, weight timeline.Nanos, stack string) {
 	tr.add(timeline.Event{Kind: timeline.Sample, TS: at, Value: timeline.Int(int64(weight)), Callstack: id})
 }
 
-// state adds a slice of the state track; samples of -1 means that the slice does not record the number.
+// state adds a slice of the state track; if samples is -1, the slice does not record the number of samples.
 func (tr *trace) state(role timeline.Role, at, dur timeline.Nanos, name string, samples int64) {
 	tr.t.Helper()
 	args := tr.b.Args()
@@ -164,8 +164,8 @@ func TestSamplesAlone(t *testing.T) {
 	}
 }
 
-// The states of samples come from a state track: by its sample counts, even where samples have no length, or without counts by
-// its times.
+// A state track determines the states of samples: by its sample counts, even where samples have no length, or by its times if it
+// has no counts.
 func TestStatesOfSamples(t *testing.T) {
 	for _, counted := range []int64{1, 0, -1} {
 		tr := newTrace(t, inNanos)
@@ -293,7 +293,7 @@ func TestRecursion(t *testing.T) {
 }
 
 // A collection borrows the stack of a sample in its busy run. A run of 50 ms or more counts as explained by collections if it
-// would be shorter without them; the second run is long by itself.
+// would be shorter than 50 ms without them; the second run is long by itself.
 func TestGC(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	at := timeline.Nanos(0)
@@ -354,9 +354,9 @@ func forcedText(r *LayoutThrashing) (rows []string) {
 	return rows
 }
 
-// Style and layout slices in Chrome traces count as forced if script runs around them or Chrome recorded its stack. A style slice
-// and the layout slice after it are one episode, a layout slice inside another does not count again, and a run is an outermost
-// slice.
+// Style and layout slices in Chrome traces count as forced if script runs around them or Chrome recorded the stack of the script.
+// A style slice and the layout slice after it are one episode, a layout slice inside another does not count again, and a run is
+// an outermost slice.
 func TestForcedSlices(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{})
 	tr.slice(0, 100*ms, "RunTask", "toplevel", "")

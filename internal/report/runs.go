@@ -68,8 +68,8 @@ func (s *GCSources) add(name string, n int64) {
 	}
 }
 
-// findRuns finds the busy runs, and lends the garbage collections in each the script stack of the nearest earlier observation
-// that has one, otherwise of the nearest later one.
+// findRuns finds the busy runs. It lends a script stack to each garbage collection in a run. The stack comes from the nearest
+// earlier observation with a script stack in the run, otherwise from the nearest later one.
 func (t *Thread) findRuns() {
 	counts := GCSources{}
 	all := t.observations
@@ -97,7 +97,7 @@ func (t *Thread) findRuns() {
 	}
 }
 
-// lendStacks lends garbage collections without script a neighbour's stack.
+// lendStacks lends a neighbour's stack to each garbage collection without a script stack.
 func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	var previous stackID
 	next := r.first

@@ -154,7 +154,7 @@ func (c *ClassTime) add(o *observation) {
 	c.Time += o.dur
 }
 
-// buckets totals the observations of a thread in buckets of the given length, the first of which starts at start.
+// buckets totals the observations of a thread in buckets of the given length. The first bucket starts at start.
 func (t *Thread) buckets(start, length timeline.Nanos) []Bucket {
 	buckets := []Bucket{}
 	if length <= 0 {

@@ -16,7 +16,7 @@ const maxCallers = 3
 // samplers maps sources of samples to their everyday names.
 var samplers = map[string]string{"legacy_v8": "V8", "gecko": "Firefox", "js_self_profiling": "the page"}
 
-// title returns the title of a thread, which starts with the url that it shows, if known.
+// title returns the title of a thread. If the url that the thread shows is known, the title starts with the url.
 func (t *ThreadID) title(shows, source string) string {
 	title := table.Elide(t.ThreadTitle(), MaxName) + " of " + table.Elide(t.ProcessTitle(), MaxName)
 	if shows != "" && shows != t.Process {
@@ -28,8 +28,8 @@ func (t *ThreadID) title(shows, source string) string {
 	return title
 }
 
-// Notes returns notes on functions of sampled threads that lack names because the browser recorded addresses, as Firefox does
-// for its own code.
+// Notes returns notes on functions without names on sampled threads. The browser recorded only the addresses of such functions,
+// as Firefox does for its own code.
 func (p *Profiles) Notes() []string {
 	if !slices.ContainsFunc(p.Threads, func(t *Thread) bool { return t.Source == sourceFirefox }) {
 		return nil

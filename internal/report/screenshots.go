@@ -18,8 +18,8 @@ const (
 	maxScreenshotsBytes = 150_000 // of all together: a page embeds them unchanged
 )
 
-// picture keeps a screenshot that differs from the previous one. When there are too many, it drops every second one, and then
-// keeps a later one only after an interval of about the new average length.
+// picture keeps a screenshot that differs from the previous one. When there are too many, it drops every second one. From then
+// on, it keeps a screenshot only if the time since the last kept one is at least about the new average interval.
 func (c *resourceCollector) picture(it *timeline.Item) {
 	image, n := c.tl.ScreenshotOf(it.Args), len(c.pictures)
 	if len(image) == 0 || len(image) > maxScreenshotsBytes || n > 0 && (it.TS < c.pictures[n-1].At+c.apart || bytes.Equal(image, c.pictures[n-1].Image)) {

@@ -18,12 +18,13 @@ type shown struct {
 // maxShown bounds the urls of all threads.
 const maxShown = 1 << 16
 
-// urlTimes returns how long threads worked for each url, as the url was at that time. It counts only the frames and scripts that
-// threads run themselves, not their work for other processes. It fails only if temporary files cannot be used.
+// urlTimes returns how long threads worked for each url. Work for a frame counts for the url that the frame had at that time.
+// urlTimes counts only the frames and scripts that threads run themselves, not their work for other processes. It fails only if
+// temporary files cannot be used.
 func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}
 	processes := map[timeline.TrackID]string{}
-	named := func(thread timeline.TrackID) string { // its process: a page's profile may be named after its url, which is enough
+	named := func(thread timeline.TrackID) string { // the name of its process; if that is a url, script urls are not needed
 		name, ok := processes[thread]
 		if !ok {
 			process := r.Timeline.Track(r.Timeline.TrackParent(thread))
@@ -64,8 +65,8 @@ func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 }
 
 // threadsShow returns the urls that threads show, by track: for a page, the url of the frame that a thread running script
-// worked for longest; for a worker, the url of the script that ran longest. Threads that run no script show nothing; script
-// reports whether a thread runs script although no slice shows it.
+// worked for longest; for a worker, the url of the script that ran longest. Threads that run no script show nothing. The function
+// script reports whether a thread runs script although no slice shows it.
 func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) bool) map[timeline.TrackID]string {
 	best := [...]map[timeline.TrackID]shown{{}, {}} // of pages and of scripts
 	for k, t := range times {
@@ -91,8 +92,9 @@ func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) b
 	return urls
 }
 
-// FindShown finds the url that each sampled thread works for: from an attribution, otherwise the url of the script that is
-// outermost on its stacks for most of the time. It fails only if temporary files cannot be used.
+// FindShown finds the url that each sampled thread works for. It takes the url from an attribution or, if the attribution has no
+// url for the thread, from the script that is outermost on the thread's stacks for most of the time. It fails only if temporary
+// files cannot be used.
 func (p *Profiles) FindShown(attributed *attribution.Result) error {
 	times, err := urlTimes(attributed)
 	if err != nil {

@@ -119,14 +119,14 @@ type SliceOptions struct {
 	Include func(*timeline.Item) bool
 	// Length receives the length of each slice that has one, in the order of groups and lengths; nil: not needed.
 	Length func(kind SliceKind, group string, length timeline.Nanos) error
-	// Gaps requests the gaps of streams or, in traces without devices, of the threads that work most; with Threads, of all
-	// threads with slices that Include accepts.
+	// Gaps requests the gaps of streams or, in traces without devices, of the threads that work most. If Threads is set, it also
+	// requests the gaps of all threads with slices that Include accepts.
 	Gaps, Threads bool
 }
 
 // CollectSlices totals the slices in a nested timeline, except the output of an earlier attribution and the marks of long tasks.
-// Lengths of slices that exceed the timeline's memory budget are sorted on disk. The error is from temporary files, opts.Length
-// or ctx.
+// If the lengths of slices exceed the timeline's memory budget, they are sorted on disk. The error is from temporary files,
+// opts.Length or ctx.
 func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
 	c := newSliceCounter(tl, opts)
 	defer c.lengths.Close()
@@ -208,7 +208,7 @@ type groupSum struct {
 	cpu             timeline.Nanos
 	hasCPU          bool
 	longestAt       timeline.Nanos
-	longestOn       timeline.TrackID // the owner of its track
+	longestOn       timeline.TrackID // the owner of the longest slice's track
 }
 
 // openSum is a slice that has not ended.
@@ -451,7 +451,7 @@ func (c *sliceCounter) quantiles(ctx context.Context) error {
 	})
 }
 
-// atRank stores the i-th of n sorted lengths in each percentile that it is.
+// atRank stores a length in each percentile whose rank is i. The length is the i-th of n sorted lengths.
 func atRank(i, n int64, length timeline.Nanos, p50, p95, p99 *timeline.Nanos) {
 	if i == extsort.Percentile(n, 50) {
 		*p50 = length

@@ -16,8 +16,8 @@ var kindTitles = map[SliceKind]string{
 	StateSlices: "states of threads, by self time", RecorderSlices: "slices that further inputs have of the same threads, by self time",
 }
 
-// Report renders slices: tables of devices and steps, and one for each kind. By is what slices are grouped by, in the user's
-// words; "": by name. Selected means that only part of the trace counts.
+// Report renders slices: tables of devices and steps, and a table for each kind of slices. By is the property that slices are
+// grouped by, in the user's words; "": the name. Selected means that only part of the trace counts.
 func (r *Slices) Report(by string, selected bool) *table.Report {
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`
@@ -74,7 +74,8 @@ func (r *Slices) summary(selected bool) []string {
 	return lines
 }
 
-// GroupsTable returns the table of one kind of slices; by names the property the slices are grouped by.
+// GroupsTable returns the table of one kind of slices. The parameter by is the name of the property that the slices are grouped
+// by.
 func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 	var list []SliceGroup
 	for i := range r.Groups {
@@ -113,7 +114,8 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 	)...)
 }
 
-// percentiles returns a column of percentiles; of returns each with its number of lengths.
+// percentiles returns a column of percentiles. The function of returns the percentile of a row, and the number of lengths that it
+// is computed from.
 func percentiles[T any](key, title string, of func(*T) (timeline.Nanos, int64)) table.TypedColumn[T] {
 	return table.Cells(table.Column{Key: key, Title: title, Kind: table.TimeKind}, func(row *T) table.Cell {
 		t, n := of(row)

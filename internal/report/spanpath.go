@@ -22,9 +22,9 @@ type CriticalSpan struct {
 	Span      string         `json:"span_id,omitempty"`
 }
 
-// criticalPath finds the critical path below a span: backwards from its end, always into the child that ended last. Children
-// count only while their parent runs. Of overlapping children, only the one that ended last counts: the parent did not wait for
-// the others.
+// criticalPath finds the critical path below a span. It goes backwards from the end of the span, always into the child that ended
+// last. Children count only while their parent runs. Of overlapping children, only the one that ended last counts: the parent did
+// not wait for the others.
 type criticalPath struct {
 	reader *spanReader
 	root   *pathSpan
@@ -39,7 +39,7 @@ type pathSpan struct {
 	kids []*pathSpan
 }
 
-// pathTask is the rest of a span that is still to be handled: its time before until, with the children from next on.
+// pathTask is the rest of a span that is still to be handled: its time before until, and the children in kids[next:].
 type pathTask struct {
 	*pathSpan
 	until timeline.Nanos

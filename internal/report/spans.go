@@ -41,7 +41,7 @@ type Spans struct {
 	Failures   []SpanFailure  `json:"-"` // most frequent first
 	Calls      []ServiceCall  `json:"-"` // most calls first
 	Path       []CriticalSpan `json:"-"` // in time order, if requested
-	Longest    *SpanRow       `json:"-"` // the longest span without a parent, otherwise the longest; nil: no span ends
+	Longest    *SpanRow       `json:"-"` // the longest span without a parent or, failing that, of all spans; nil: no span ends
 	Slowest    []SpanRow      `json:"-"` // archive requests, slowest first, at most AllRows
 }
 
@@ -58,7 +58,7 @@ type SpanRow struct {
 	Message   string         `json:"message,omitempty"`
 }
 
-// Operation summarizes the spans with the same name and service. The service of an archive request is its host; its operation is
+// Operation summarizes the spans with the same name and service. The service of an archive request is the host; the operation is
 // the method.
 type Operation struct {
 	Service    string         `json:"service"`
@@ -543,8 +543,8 @@ func (r *spanReader) ofOTLP(f *spanFacts, a *spanArgs, it *timeline.Item) {
 	}
 }
 
-// service returns the name of the service that a track belongs to: the name of its process, without the number that
-// distinguishes it from others.
+// service returns the name of the service that a track belongs to: the name of its process, without the number that distinguishes
+// it from other processes.
 func (r *spanReader) service(track timeline.TrackID) string {
 	owner := ownerOf(r.tl, track)
 	if r.tl.TrackKind(owner) == timeline.ThreadTrack && r.tl.TrackParent(owner) != 0 {

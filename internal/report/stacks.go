@@ -61,8 +61,8 @@ type stackNode struct {
 type sampledStack struct {
 	stack stackID
 	known bool
-	// marker means that the innermost frame looks like one of weft's markers, such as "(layout)". It is one if the state of the
-	// sample has that name.
+	// marker means that the innermost frame looks like one of weft's markers, such as "(layout)". The frame is a marker if the
+	// state of the sample has that name.
 	marker bool
 	state  metaState // the state according to V8's own frames
 }
@@ -122,7 +122,7 @@ func cleanFrame(f timeline.Frame) Frame {
 	return Frame{Function: cmp.Or(f.Function, anonymous), URL: f.File, Line: f.Line, Column: f.Column}
 }
 
-// intern returns the id of a frame, which it adds if it is new.
+// intern returns the id of a frame. It adds the frame if it is new.
 func (t *stackTable) intern(f Frame) frameID {
 	id, ok := t.byName[f]
 	if !ok {
@@ -183,8 +183,8 @@ func (t *stackTable) function(id frameID, source string) frameID {
 	return id
 }
 
-// Limits on lists of frames. Once the lists of a trace have maxListed frames, further lists have only the innermost
-// shortList.
+// Limits on lists of frames. Once the lists of a trace have maxListed frames, further lists have at most the shortList innermost
+// frames.
 const (
 	maxListed = 1 << 22
 	shortList = 64
@@ -235,8 +235,8 @@ func (t *stackTable) part(tops []stackID) stackPart {
 	return p
 }
 
-// depthFirst enters and leaves the stacks of a part, each inside the one below it. compare orders the stacks on top of the same
-// stack.
+// depthFirst enters and leaves the stacks of a part, each inside the one below it. The function compare orders the stacks on top
+// of the same stack.
 func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i int32)) {
 	order := make([]int32, len(p.ids)) // by the stack below
 	for i := range order {

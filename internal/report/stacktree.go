@@ -41,8 +41,8 @@ const (
 	TreeOfSlices  TreeBasis = "slices"  // slices by name, in traces without call stacks
 )
 
-// TreeNode is a callsite, or a name of slices nested in others. Work nested deeper than maxTreeDepth counts as self time of the
-// innermost node around it.
+// TreeNode is a callsite or, in a tree of slices, all slices with the same name at one place of the tree. Work nested deeper than
+// maxTreeDepth counts as self time of the innermost node around it.
 type TreeNode struct {
 	Frame
 	Depth int            `json:"depth"` // 0: outermost
@@ -154,7 +154,7 @@ const (
 // TreeTables returns the names of the call tree tables, with the tables about individual functions first.
 func TreeTables() []string { return []string{callersTable, calleesTable, treeTable} }
 
-// stackTree builds the tree of a thread in the requested view; nil: for a flame graph.
+// stackTree builds the tree of a thread in the requested view. If view is nil, it builds the tree for a flame graph.
 func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	tree := StackTree{ThreadID: t.ThreadID, Shows: t.shows, From: TreeOfSamples}
 	byStack, left := map[stackID]timeline.Nanos{}, map[stateID]*StateTime{}
@@ -330,7 +330,7 @@ func (p *functionPaths) shared(stacks *stackTable) (n int) {
 	return n
 }
 
-// setOrigins sets the origin of the code of each node: its host or, if most of it is on one host, its file.
+// setOrigins sets the origin of each node's code: the host or, if more than two thirds of the self time is on one host, the file.
 func (b *treeBuilder) setOrigins() {
 	times, all := map[string]timeline.Nanos{}, timeline.Nanos(0)
 	for i := range b.nodes[1:] {
@@ -485,7 +485,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 	return id
 }
 
-// kindOf returns the kind of a slice inside one of the kind around.
+// kindOf returns the kind of a slice. The parameter around is the kind of the slice around it.
 func (c *sliceTrees) kindOf(it *timeline.Item, around string) string {
 	s := openUse{category: it.CategoryID, name: it.NameID}
 	if c.use.out.By == KindsOfWork {

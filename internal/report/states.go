@@ -73,7 +73,7 @@ type stateNames struct {
 	ids   map[string]stateID
 }
 
-// id returns the state with a name, which it adds if it is new.
+// id returns the state with a name. It adds the state if it is new.
 func (s *stateNames) id(name string) stateID {
 	if id, ok := s.ids[name]; ok {
 		return id

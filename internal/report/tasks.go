@@ -90,10 +90,10 @@ const (
 	maxPath  = 16      // steps of a path
 )
 
-// CollectTasks finds the long tasks in a nested timeline: tasks of event loops; on threads without an event loop, sequences of
-// samples without an idle one; and, in traces without event loops, the outermost slices of other threads. The attribution
-// determines the contexts that tasks worked for; nil: they are left out. CollectTasks fails only if temporary files cannot be
-// used or ctx is done.
+// CollectTasks finds the long tasks in a nested timeline. They are the tasks of event loops; on threads without an event loop,
+// sequences of samples none of which is idle; and, in traces without event loops, the outermost slices of other threads. The
+// attribution determines the contexts that tasks worked for; if it is nil, these contexts are left out. CollectTasks fails only
+// if temporary files cannot be used or ctx is done.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*Tasks, error) {
 	c, err := newTaskCollector(ctx, tl, attributed, opts)
 	if err != nil {
@@ -316,8 +316,9 @@ func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 	return &TaskSplit{PathStep: step, Inside: step.Self > step.Duration/2}
 }
 
-// Telling returns the name and location of the most informative part of a task: the innermost named step of its path that takes
-// at least half of it; otherwise the function or slice with the most self time.
+// Telling returns the name and location of the most informative part of a task: the innermost step of its path with an
+// informative name that takes at least half of the task; otherwise the function or slice with an informative name and the most
+// self time. Failing both, it returns the name of the task or, if the task has no name, the part with the most self time.
 func (t *Task) Telling() (name, location string) {
 	tells := func(name string) bool { // the name of the task itself is uninformative
 		return name != "" && name != "(anonymous)" && !strings.HasPrefix(name, "0x") && (t.Basis != LoopTasks || name != t.Name)
@@ -400,9 +401,9 @@ func (c *taskCollector) includes(thread timeline.TrackID, start, length timeline
 	}})
 }
 
-// busyParts returns the parts of a busy run in which the thread certainly worked. That is the whole run, except in Firefox,
-// where samples of waiting threads have the category Other, like many others, or the category that the thread always has:
-// there, each part contains script, rendering or a garbage collection.
+// busyParts returns the parts of a busy run in which the thread certainly worked. Usually, that is the whole run. In Firefox,
+// however, samples of waiting threads have the category Other, like many other samples, or the category that the thread always
+// has. There, each part contains script, rendering or a garbage collection.
 func (t *Thread) busyParts(r *run) (parts []run) {
 	if t.Source != sourceFirefox {
 		return []run{*r}

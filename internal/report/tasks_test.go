@@ -152,8 +152,8 @@ func TestWhatIsNoTask(t *testing.T) {
 	}
 }
 
-// Where samples show when a thread was busy, tasks are busy runs: here 60 ms of a, including a collection of 20 ms, and 40 ms
-// of b, which is too short.
+// Where samples show when a thread was busy, tasks are busy runs: here 60 ms of the function a, including a collection of 20 ms,
+// and 40 ms of the function b. The latter run is too short.
 func TestSampledTasks(t *testing.T) {
 	const profile = `{
 		"resources": ["https://example.org/app.js"], "frames": [{"name": "a", "resourceId": 0, "line": 7, "column": 24}, {"name": "b"}],

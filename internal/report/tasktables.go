@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Report renders long tasks: a table with a row for each, tables of their parts and of frames, and details of the first few.
-// Limit is the maximum number of tasks; 0: all. Only is the requested table, if just one is requested.
+// Report renders long tasks: a table with a row for each task, tables of the parts of tasks and of frames, and details of the
+// first few tasks. Limit is the maximum number of tasks; 0: all. Only is the requested table, if just one is requested.
 func (r *Tasks) Report(limit int, only string) *table.Report {
 	shown := cut(r.Tasks, limit)
 	out := &table.Report{Lines: true, Notes: r.notes(), Head: []table.Record{table.JSON(struct {
@@ -91,7 +91,8 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 	)...)
 }
 
-// Many renders the tables for many files: the parts of long tasks, with their number of tasks and times, and the tasks.
+// Many renders the tables for many files: a table of the parts of long tasks, with the number of tasks and the times, and a table
+// of the tasks.
 func (r *Tasks) Many() *table.Report {
 	var parts []manyPart
 	all := timeline.Nanos(0)
@@ -232,7 +233,7 @@ func partLine(p *WorkPart) string {
 	return text
 }
 
-// contextLines names, for each type, the context with the most time and its share, if that is a tenth or more.
+// contextLines names, for each type, the context with the most time and its share, if the share is a tenth or more.
 func contextLines(list []ContextTime, all timeline.Nanos) (lines []string) {
 	for i := range list {
 		if i > 0 && list[i-1].Type == list[i].Type {
@@ -279,7 +280,7 @@ func pathText(path []PathStep) string {
 	return strings.Join(parts, " > ")
 }
 
-// splitText states where the task could be divided. short shortens names.
+// splitText states where the task could be divided. The function short shortens names.
 func splitText(t *Task, short func(name string) string) string {
 	var tips []string
 	if s := t.Split; s != nil {

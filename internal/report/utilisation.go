@@ -184,8 +184,8 @@ func (c *useCollector) choose(profiles *Profiles) {
 	}
 }
 
-// chooseKinds determines which kinds of work are distinguished: those that weft knows, unless they cover less than a twentieth
-// of the time.
+// chooseKinds determines which kinds of work are distinguished: the kinds that weft knows, unless they cover less than a
+// twentieth of the time. In that case, it chooses categories or names of slices.
 func (c *useCollector) chooseKinds(sampled map[timeline.TrackID]*Thread) {
 	known, all := timeline.Nanos(0), timeline.Nanos(0)
 	for k, t := range c.work {
@@ -232,7 +232,8 @@ func (c *useCollector) kind(name string) int {
 	return len(c.out.Kinds) - 1
 }
 
-// largest returns the kinds of the limit ids that took the most time, and -1 for the others.
+// largest returns the kinds by id: for the ids that took the most time, at most limit, the index of their kind, and -1 for all
+// other ids.
 func (c *useCollector) largest(times []timeline.Nanos, name func(int) string, limit int) []int {
 	ids, kinds := []int{}, make([]int, len(times))
 	for id, t := range times {

@@ -35,7 +35,7 @@ type SpanPhase struct {
 	Start, Duration timeline.Nanos
 }
 
-// Around returns the index of the shortest span that contains a stretch of time; −1: none does.
+// Around returns the index of the shortest span that contains a stretch of time, or −1 if no span contains it.
 func (w *Waterfall) Around(start, length timeline.Nanos) int {
 	found := -1
 	for i := range w.Spans {
@@ -196,7 +196,7 @@ func (t *waterfallTrace) nest() (tops []*waterfallSpan) {
 	return tops
 }
 
-// below reports whether a span is top or one of its descendants. It also returns true if the parents form a cycle.
+// below reports whether s is the span top or one of top's descendants. It also returns true if the parents form a cycle.
 func (s *waterfallSpan) below(top *waterfallSpan, byID map[spanID]*waterfallSpan) bool {
 	for range len(byID) {
 		if s == top {

@@ -18,7 +18,8 @@ import (
 type Work struct {
 	Self       timeline.Nanos `json:"self_ns"`
 	ByCategory []CategoryTime `json:"by_category"` // most time first
-	// Forced is the style and layout time that script waited for, in ForcedCount slices. It is included in those categories.
+	// Forced is the style and layout time that script waited for, in ForcedCount slices. ByCategory includes it in these two
+	// categories.
 	Forced      timeline.Nanos `json:"forced_ns"`
 	ForcedCount int64          `json:"forced_count"`
 	Parts       []WorkPart     `json:"parts"` // functions and other slices, most self time first, at most MaxParts
@@ -78,7 +79,7 @@ func newWorkTally() workTally {
 	return workTally{parts: map[partKey]*WorkPart{}, sets: map[attribution.SetID]timeline.Nanos{}}
 }
 
-// add adds the self time of count slices.
+// add adds the self time of some slices; count is their number.
 func (w *workTally) add(key partKey, self timeline.Nanos, count int64, forced bool) {
 	sum(&w.self, self)
 	sum(&w.categories[key.category], self)
@@ -326,8 +327,8 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	return err
 }
 
-// producerCategory returns the kind of work of a Firefox category such as "DOM,DOMEvent": according to the type of the
-// marker, otherwise to the first part. The name of the marker may be just a label.
+// producerCategory returns the kind of work of a Firefox category such as "DOM,DOMEvent". It depends on the type of the marker
+// or, if that is unknown, on the first part. The name of the marker may be just a label.
 func producerCategory(category []byte) producers.Category {
 	main, typ, ok := strings.Cut(string(category), ",")
 	if !ok {

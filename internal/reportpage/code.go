@@ -47,7 +47,7 @@ func (d *pageData) json() string {
 	return string(text)
 }
 
-// intern returns the index of a text in a list, to which it adds new texts.
+// intern returns the index of a text in a list. It adds the text if it is new.
 func (d *pageData) intern(which int, list *[]string, text string) timeline.Nanos {
 	if d.index[which] == nil {
 		d.index[which] = map[string]int{}
@@ -259,7 +259,7 @@ func classNames(parts []part) (names []string) {
 	return names
 }
 
-// treeLead describes a graph and what it leaves out in a sentence.
+// treeLead returns a sentence about a graph and what the graph leaves out.
 func (p *page) treeLead(t *report.StackTree) string {
 	var w writer
 	w.keepURLs = p.keepURLs

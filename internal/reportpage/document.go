@@ -12,8 +12,8 @@ var css string
 // document writes the frame that all pages share.
 type document struct{ writer }
 
-// begin writes the head of the page. heading is the verdict, with rating as its class attribute; if it is empty, the title is
-// the heading. selected names the part of the trace that the page shows; "": all of it.
+// begin writes the head of the page. The parameter heading is the verdict, with rating as its class attribute; if heading is
+// empty, the title replaces it. The parameter selected names the part of the trace that the page shows; "": all of it.
 func (d *document) begin(title string, heading, rating markup, subtitle []markup, selected string) {
 	d.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
 	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
@@ -48,8 +48,8 @@ func (d *document) end(data string) {
 	d.p("<script>%s</script>\n</body>\n</html>\n", markup(script))
 }
 
-// Hashes returns the CSP hashes of the script and the style of all pages, for pages that embed one of these pages in a frame,
-// which inherits their policy.
+// Hashes returns the CSP hashes of the script and the style of all pages, for pages that embed one of these pages in a frame. The
+// frame inherits the policy of the embedding page.
 func Hashes() (scriptHash, styleHash string) { return string(hashOf(script)), string(hashOf(css)) }
 
 // hashOf returns the CSP hash of a script or style.

@@ -126,7 +126,7 @@ func (p *page) commands(sections []section) {
 	p.p("</dl>\n")
 }
 
-// NotCounted returns a sentence, without its period, about the slices or samples from one input of a merge that a report leaves
+// NotCounted returns a sentence, without its period, about one input of a merge: which of its slices or samples a report leaves
 // out, and why.
 func NotCounted(r *timeline.Recorder) string {
 	recorded, there, whose := "recorded 1 thread of another input", "the thread", "its"

@@ -23,8 +23,8 @@ var (
 	size   = table.Size
 )
 
-// moment formats a time since the start of a trace in seconds, or in milliseconds if the trace is short. Without the space,
-// --from accepts it.
+// moment formats a time since the start of a trace in seconds, or in milliseconds if the trace is short. If the space is removed,
+// --from accepts the result.
 func (p *page) moment(t timeline.Nanos) string {
 	unit, name := float64(second), " s"
 	if p.all.End-p.all.Start < second {

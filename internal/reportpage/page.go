@@ -68,7 +68,7 @@ const (
 	Missing Section = "missing"
 )
 
-// maxPage bounds the size of a page. A larger one is written again with fewer boxes, dots and slices.
+// maxPage bounds the size of a page. A larger page is written again with fewer boxes, dots and slices.
 const maxPage = 1_500_000
 
 // limits bounds the number of drawn elements.

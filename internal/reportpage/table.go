@@ -19,7 +19,7 @@ type look struct {
 	fold     string             // the label of the fold that holds the table; "": it is not folded
 	before   string             // the key of the column after the bars; "": no bars
 	barTitle string             // the title of the column of bars
-	bar      func(i int) markup // draws the bar of a row; nil: a bar of class for the number in column before
+	bar      func(i int) markup // draws the bar of a row; nil: for the number in the column that before names, with class as its class
 	class    string
 	spare    uint8            // leaves out columns whose DropOrder is larger; 0: none
 	at       func(i int) span // where the timeline shows a row; nil: nowhere

@@ -100,7 +100,7 @@ func (p *page) rows() (order []int) {
 	return order
 }
 
-// rowOf returns the index of a thread in the Utilisation; −1 if it is not in there.
+// rowOf returns the index of a thread in the Utilisation; −1 if the Utilisation does not contain the thread.
 func (p *page) rowOf(id report.ThreadID) int {
 	if p.all.Utilisation == nil {
 		return -1
@@ -233,7 +233,7 @@ func (p *page) timelineLegend(pins []pin) {
 	p.legend(parts)
 }
 
-// lanes draws the utilisation of threads over time. The script makes the strip of the timeline from it.
+// lanes draws the utilisation of threads over time. The script makes the strip of the timeline from this drawing.
 func (p *page) lanes(pins []pin) {
 	u := p.all.Utilisation
 	height := laneTop + len(u.Threads)*(laneName+laneHeight+laneGap)

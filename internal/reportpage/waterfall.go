@@ -273,7 +273,7 @@ func (p *page) spanTitle(s *report.WaterfallSpan) string {
 	return text
 }
 
-// middle shortens a text to n characters in its middle, because the ends of paths matter most.
+// middle shortens a text to n characters by removing its middle, because the ends of paths matter most.
 func middle(text string, n int) string {
 	runes := []rune(text)
 	if len(runes) <= n {

@@ -75,7 +75,7 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 // path that starts with a slash. The line and column after a url stay: "https://a.example/x.js?…:12:5".
 func hideQueries(text string) string {
 	if i := dataURL(text); i >= 0 {
-		url, place := cutPlace(text[i:]) // it may contain any character
+		url, place := cutPlace(text[i:]) // a data: url may contain any character
 		if comma := strings.IndexByte(url, ','); comma >= 0 && comma+1 < len(url) {
 			url = url[:comma+1] + "…"
 		}
@@ -103,7 +103,7 @@ func endOfWord(text string) int {
 	return len(text)
 }
 
-// hideQuery hides secrets in a word that contains a url. A word without a scheme counts as one if it starts like a path or has
+// hideQuery hides secrets in a word that contains a url. A word without a scheme counts as a url if it starts like a path or has
 // a query with a value.
 func hideQuery(word string) string {
 	begin, isURL := 0, false

@@ -11,7 +11,7 @@ import (
 
 // Order holds the values of --sort, --limit and --columns.
 type Order struct {
-	Sort    string   // name of a column; with "-" before it: smallest first; "": the order of the report
+	Sort    string   // name of a column; with "-" before it: in reverse; "": the order of the report
 	Columns []string // nil: all
 	Rows    int      // 0: all
 }
@@ -47,7 +47,8 @@ func Lookup(forms []*Table, name string) (*Table, error) {
 	return nil, words.Unknown("table", name, names)
 }
 
-// Check returns an error for columns that no printed table has. only is the name of the printed table; "": all.
+// Check returns an error for columns that no printed table has. The parameter only is the name of the one printed table; "": all
+// tables are printed.
 func (o *Order) Check(forms []*Table, only string) error {
 	var columns []Column
 	for _, t := range forms {

@@ -67,7 +67,8 @@ func (t *Table) keyed(row *Row) []byte {
 	return append(b, '}')
 }
 
-// WriteJSON writes the head of a report and then the rows of its tables, one per line. only is the name of the table; "": all.
+// WriteJSON writes the head of a report and then the rows of its tables, one per line. The parameter only is the name of the one
+// table to write; "": all tables.
 func (r *Report) WriteJSON(w io.Writer, only string) error {
 	b := bufio.NewWriter(w)
 	write := func(line []byte, err error) error {

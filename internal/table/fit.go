@@ -31,7 +31,7 @@ func (t *Table) fit(on Terminal, margin int) (fitted *Table, dropped int) {
 	return fitted, dropped
 }
 
-// shortensMore reports whether a text in a column of both tables is shortened in this one and different in the other.
+// shortensMore reports whether a text, in a column that both tables show, is shortened in t and differs in the other table.
 func (t *Table) shortensMore(other *Table) bool {
 	for i, c := range t.Columns {
 		if c.Title == "" || other.Columns[i].Title == "" {

@@ -66,8 +66,8 @@ type Fold struct {
 	values *extsort.Ranks
 }
 
-// NewFold returns a fold of the given tables, which have no rows yet. memory bounds the bytes for values; more are sorted in a
-// file in tempDir; "": the system's directory.
+// NewFold returns a fold of the given tables, which have no rows yet. The parameter memory bounds the bytes for values; if the
+// values exceed it, they are sorted in a file in tempDir; "": the system's directory.
 func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
 	f := &Fold{values: extsort.NewRanks(memory, tempDir)}
 	for _, form := range forms {
@@ -201,7 +201,7 @@ func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
 // add adds a number without overflow; negative numbers count as 0.
 func add(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
 
-// group returns the group of a row, or the group for all others if there are too many.
+// group returns the group of a row, or the group for all other rows if there are too many groups.
 func (f *Fold) group(t *folded, row *Row) *group {
 	var names []string
 	for k, cell := range row.Cells() {
@@ -243,8 +243,8 @@ func (f *Fold) group(t *folded, row *Row) *group {
 // nameWidth is the maximum width of names in columns of the terminal.
 const nameWidth = 44
 
-// AddValue adds a value to the percentiles of a row of a RankedBy table. names are its Group columns. It must be called
-// before Add for the same file.
+// AddValue adds a value to the percentiles of a row of a RankedBy table. The parameter names holds the Group columns of the row.
+// AddValue must be called before Add for the same file.
 func (f *Fold) AddValue(table string, number int64, names ...string) error {
 	i := slices.IndexFunc(f.tables, func(t *folded) bool { return t.form.Name == table })
 	t := f.tables[i]
@@ -296,7 +296,7 @@ func (t *Totals) add(file *Totals) {
 	}
 }
 
-// addListed adds the rows of a file and keeps the worst ones; of equal ones, the earliest.
+// addListed adds the rows of a file and keeps the worst ones; of equal rows, the earliest.
 func (t *folded) addListed(file string, _ *folded, from *Table) error {
 	t.totals.add(&from.Totals)
 	if len(from.Rows) == 0 {

@@ -17,7 +17,8 @@ type foldRow struct {
 	self        timeline.Nanos
 }
 
-// foldReport returns a report on one file with a table; all is the total time of the file; 0: the total of its rows.
+// foldReport returns a report on one file with a table; the parameter all is the total time of the file; 0: the total of its
+// rows.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
 		Name: "t", RowNoun: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",

@@ -70,8 +70,8 @@ func AppendMillis(b []byte, t timeline.Nanos) []byte {
 	return b
 }
 
-// numberAtEnd matches a number at the end of a text, which must not be truncated: the id of a process or thread, or the line and
-// column of a function.
+// numberAtEnd matches a number at the end of a text. Such a number must not be truncated: it is the id of a process or thread, or
+// the line and column of a function.
 var numberAtEnd = regexp.MustCompile(`(?:[ /(\[]|[pt]id )*[0-9][0-9:,.]*[\])]*$`)
 
 // Elide makes a text printable and shortens it in the middle to a number of columns. It keeps a number at the end whole if that

@@ -269,7 +269,7 @@ func (c TypedColumn[T]) Words() TypedColumn[T] {
 	return c
 }
 
-// Noted adds notes to the texts of the column; "": none.
+// Noted adds notes to the texts of the column. The function note returns the note for a text; "": no note.
 func (c TypedColumn[T]) Noted(note func(text string) string) TypedColumn[T] {
 	cell := c.Cell
 	c.Cell = func(row *T) Cell {

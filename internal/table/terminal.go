@@ -58,7 +58,8 @@ func bar(part, all float64) string {
 	return words.PadRight(text, barCells)
 }
 
-// Spark draws values as a line of bars, one cell each, scaled to the largest; "" without Color or if all are 0.
+// Spark draws values as a line of bars, one cell each, scaled to the largest. It returns "" if Color is not set or all values are
+// 0.
 func (t Terminal) Spark(values []timeline.Nanos) string {
 	largest := slices.Max(append([]timeline.Nanos{0}, values...))
 	if !t.Color || largest == 0 {

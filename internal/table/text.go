@@ -43,7 +43,8 @@ type Detail struct {
 	Lines []Labelled
 }
 
-// Labelled is a line with a label; "" continues the label of the line before. When wrapped, further lines start at the column Hang.
+// Labelled is a line with a label. The label "" means that the line belongs to the label above it. If the line is wrapped,
+// further lines start at the column Hang.
 type Labelled struct {
 	Label, Text string
 	Hang        int
@@ -241,7 +242,7 @@ func (t *Table) cellText(column int, v *Cell) string {
 	return text
 }
 
-// align aligns the cells of lines in columns: texts to the left, numbers to the right. paint colors aligned cells.
+// align aligns the cells of lines in columns: texts to the left, numbers to the right. The function paint colors aligned cells.
 func align(lines [][]string, kinds []Kind, paint func(line, column int, text string) string) []string {
 	widths := make([]int, len(kinds))
 	for _, line := range lines {
@@ -264,7 +265,7 @@ func align(lines [][]string, kinds []Kind, paint func(line, column int, text str
 	return out
 }
 
-// minFactor is the ratio from which text shows a factor: ten times as much.
+// minFactor is the relative increase, in thousandths, from which text shows a factor: ten times as much.
 const minFactor = 9000
 
 // Format returns the text of a cell.

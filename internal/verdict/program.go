@@ -163,7 +163,7 @@ func (j *judge) sliceTiles() {
 	}
 }
 
-// other judges a recording without lengths of time by its contents.
+// other judges a recording in which nothing has a length. It states what the recording contains.
 func (j *judge) other() {
 	c := &j.Counts
 	switch {

@@ -157,7 +157,7 @@ func (j *judge) serviceTiles() {
 
 // sameFailure combines the failures of a service with the same message.
 type sameFailure struct {
-	report.SpanFailure     // the first one, with Count and Origins of all
+	report.SpanFailure     // the first failure; Count and Origins are totals for all of them
 	kinds              int // the number of operations or urls
 }
 

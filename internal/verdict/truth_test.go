@@ -157,7 +157,7 @@ func rawShift(events []chromeEvent) (worst float64) {
 	return worst
 }
 
-// rawCPU returns the CPU time and length of the outermost slices of a thread that record it.
+// rawCPU returns the CPU time and length of the outermost slices of a thread that record their CPU time.
 func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
 	end := 0.0
 	for _, e := range events {
@@ -356,8 +356,8 @@ func TestTruthChromeLoad(t *testing.T) {
 		fmt.Sprintf("tile Long tasks: %d ", long-recorders), "heading: a.localhost:8701/page2.html was kept waiting: its thread ran for only "+cpu+" of "+table.Length(micros(busiest[1])))
 }
 
-// The function that the verdict on a profile names has the stated self time: for each of its samples, the time until
-// the next one.
+// The function that the verdict on a profile names has the stated self time: the total time from each of its samples to the next
+// sample.
 func TestTruthProfile(t *testing.T) {
 	input := recording.Bytes(t, "traces/cpuprofile/cdp-page-small.cpuprofile.gz")
 	var p struct {

@@ -223,7 +223,8 @@ func Lost(problems []trace.Problem, usual []string) (n uint64) {
 	return n
 }
 
-// Of judges a recording. problems were counted while it was read; usual names those that most recordings of its format have.
+// Of judges a recording. The parameter problems lists the problems that were counted while the recording was read; usual lists
+// the names of problems that most recordings of this format have.
 func Of(all *report.All, problems []trace.Problem, usual []string) *Verdict {
 	j := newJudge(all, Lost(problems, usual))
 	switch j.kind() {
@@ -364,7 +365,7 @@ func several(t timeline.Nanos, n int64) timeline.Nanos {
 	return t * timeline.Nanos(n)
 }
 
-// issue adds an issue if it has a gain. sure is the confidence in the gain, in percent.
+// issue adds an issue if it has a gain. The parameter sure is the confidence in the gain, in percent.
 func (j *judge) issue(i Issue, sure timeline.Nanos) {
 	if first := i.Title; len(first) > 0 && first[0].Kind == Plain && first[0].Text[0] < 0x80 {
 		first[0].Text = strings.ToUpper(first[0].Text[:1]) + first[0].Text[1:]
@@ -374,8 +375,7 @@ func (j *judge) issue(i Issue, sure timeline.Nanos) {
 	}
 }
 
-// inside returns a text for the middle of a sentence: it puts the first letter in lower case unless it belongs to a
-// name.
+// inside returns a text for the middle of a sentence: it puts the first letter in lower case unless the letter belongs to a name.
 func inside(t Text) Text {
 	t = slices.Clone(t)
 	if p := &t[0]; p.Kind == Plain && p.Text[0] < 0x80 {
@@ -384,7 +384,7 @@ func inside(t Text) Text {
 	return t
 }
 
-// heading sets the heading and the rating of its number; "": it has no threshold.
+// heading sets the heading and the rating of its number. The rating is "" if the number has no threshold.
 func (j *judge) heading(r Rating, format string, args ...any) {
 	j.out.Heading, j.out.Rating = text(format, args...), r
 }

@@ -87,7 +87,8 @@ func painted(l *report.Load) timeline.Nanos {
 	return 0
 }
 
-// slowest returns the slowest input of some kinds that got a response; nil: none did. list is sorted, slowest first.
+// slowest returns the slowest input that got a response, among the kinds that the function of accepts. If no such input got a
+// response, it returns nil. list must be sorted, slowest first.
 func slowest(list []report.Interaction, of func(report.InputKind) bool) *report.Interaction {
 	if i := slices.IndexFunc(list, func(in report.Interaction) bool { return of(in.Kind) && !in.Dropped }); i >= 0 {
 		return &list[i]
@@ -276,7 +277,7 @@ func total(tasks []report.Task) (t timeline.Nanos) {
 	return t
 }
 
-// beforePaint states when the first content was shown, if that was before the largest.
+// beforePaint states when the first content was shown, if that was before the largest content was shown.
 func (j *judge) beforePaint(l *report.Load) Text {
 	if l.FirstPaint == nil || *l.FirstPaint == *l.LargestPaint {
 		return nil

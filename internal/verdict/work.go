@@ -51,7 +51,7 @@ func partName(function, location string) Part {
 	}
 }
 
-// mainly summarizes a task: by its largest part if that is at least half of it, otherwise by kinds of work.
+// mainly summarizes a task: by its largest part if this part takes at least half of the task, otherwise by kinds of work.
 func mainly(t *report.Task) Text {
 	part := largestPart(t)
 	switch kinds := largestKinds(&t.Work); {
@@ -84,7 +84,7 @@ func largestKinds(w *report.Work) (kinds Text) {
 }
 
 // onCPU returns how long a thread was on a CPU, and the length of the slices for which this is known; ok is false unless these
-// slices are most of its busy time.
+// slices cover more than half of the thread's busy time.
 func onCPU(t *report.ThreadUse) (cpu, of timeline.Nanos, ok bool) {
 	if t == nil || t.CPU == nil || t.CPUOf <= t.Busy/2 {
 		return 0, 0, false
@@ -194,7 +194,7 @@ func (j *judge) taskIssues() {
 	}, 60)
 }
 
-// taskName names a task after a part that takes at least half of it; nil if no part does, or only a state of the
+// taskName names a task after a part that takes at least half of it; nil if no part does, or if the part is only a state of the
 // thread.
 func taskName(t *report.Task) Text {
 	if p := largestPart(t); p != nil && p.Self >= t.Duration-t.Duration/2 && (p.Location != "" || t.Basis != report.SampledTasks) {
@@ -260,7 +260,7 @@ func collectedOf(bySlices bool) string {
 	return "the sampled time of threads with collections"
 }
 
-// gcIssue adds an issue if garbage collection takes at least 2 % of the busy time.
+// gcIssue adds an issue if garbage collection takes at least 5 ms, and at least 2 % of the busy or sampled time.
 func (j *judge) gcIssue() {
 	time, of, bySlices := j.GCTime()
 	if time < 5*millisecond || time < of/50 {
@@ -295,7 +295,7 @@ func (j *judge) isBrowsers(url string) bool {
 	return j.out.Kind == WebPage && (native || report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
 }
 
-// functionIssues adds issues about the functions with the most self time on the main thread, or on the first one with samples.
+// functionIssues adds issues about the functions with the most self time on the main thread, or on the first thread with samples.
 func (j *judge) functionIssues(most int) {
 	i := -1
 	if j.main != nil {
