@@ -1,5 +1,5 @@
 // Package attribution determines on whose behalf the work in a trace was done: the page frame, script, input event or isolate
-// that each slice worked for, their costs, and the source of this information.
+// that each slice worked for, the costs of these contexts, and the source of this information.
 //
 //	res, err := attribution.Run(ctx, tr, attribution.Options{})
 //
@@ -34,8 +34,8 @@ const (
 	ViaDescendants Via = "descendants" // named by the slices inside
 )
 
-// FlowConflict defines what happens if a flow propagates a context to a slice while a different context that is not an ancestor
-// of it is in effect.
+// FlowConflict defines what happens if a flow propagates a context to a slice while a different context, which is not an ancestor
+// of the propagated one, is in effect.
 type FlowConflict = attribution.FlowConflict
 
 const (
@@ -113,7 +113,7 @@ type Context struct {
 	Candidates []Identity // the contexts to choose from, if there were several
 }
 
-// ContextsOf returns the contexts of a slice or instant, by type.
+// ContextsOf returns the contexts of a slice or instant, by type. For any other event, it returns nil.
 func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 	ordinal, ok := r.r.Timeline.EventOrdinal(uint64(id))
 	if !ok {
@@ -142,7 +142,7 @@ type Request struct {
 	ID         string
 	Contexts   []Context    // contexts for which it was sent
 	Start, End *trace.Nanos // when it was sent and finished; nil: not recorded
-	Bytes      int64        // received bytes, without headers if the browser reports that; 0 if unknown
+	Bytes      int64        // received bytes, without headers if the browser reports that number; 0 if unknown
 }
 
 // Requests returns the network requests in the trace, in the order in which their ids first occur.

@@ -1,6 +1,6 @@
 // Package events writes the resolved events of a trace as a stream of protobuf messages, for programs in any language. The
-// messages belong to weft.v1, whose schema weft schema prints. Each event is self-contained: absolute times, nesting, names,
-// typed arguments, flows and call stack.
+// messages belong to weft.v1; the command weft schema prints the schema. Each event is self-contained: absolute times, nesting,
+// names, typed arguments, flows and call stack.
 //
 // A stream is a Header, Events in time order, and a Footer, each preceded by its length as a varint, the usual form of delimited
 // protobuf messages. Programs read it with code generated from the schema; a stream without a Footer is incomplete. weft itself
@@ -24,8 +24,8 @@ import (
 type Options struct {
 	Input  string // file name of the trace
 	Format string // input format, as in convert.Report
-	Bytes  uint64 // its size in bytes
-	SHA256 string // of its contents, in hexadecimal digits; part of the stream's id
+	Bytes  uint64 // size of the file in bytes
+	SHA256 string // of the file's contents, in hexadecimal digits; part of the stream's id
 }
 
 // Write writes a trace as an uncompressed stream of events. Equal traces and options give equal bytes.

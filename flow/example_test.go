@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A request leads to a response, which also belongs to a second flow, of its resources.
+// A request leads to a response. The response also belongs to a second flow, which leads to a load.
 func ExampleIndex() {
 	ctx := context.Background()
 	b := new(trace.Builder)

@@ -17,8 +17,8 @@ import (
 )
 
 // Index finds the flows in a trace by input id (which the output replaces), by time and by event, and the flows connected to a
-// flow. Its flows are the input's: a flow that the output must write with several ids because one slice leads to several others
-// is one flow here, and flows with only one slice are included.
+// flow. Its flows are the flows in the input. If the output must write a flow with several ids, because one slice leads to
+// several others, it is still one flow here. Flows with only one slice are included.
 //
 // An Index needs about 200 bytes for each flow end, and uses temporary files beyond the trace's memory budget. It must be closed
 // before the trace is, and is not safe for concurrent use. Cancelling the context passed to NewIndex stops all its methods.
@@ -51,13 +51,13 @@ type Link = flowindex.Link
 
 const (
 	Shared = flowindex.Shared // a slice or instant is a member of both
-	Inside = flowindex.Inside // a member of the new flow is inside a member of the other: that work continued elsewhere
+	Inside = flowindex.Inside // a member of the new flow is inside a member of the other, whose work continued elsewhere
 	Around = flowindex.Around // a member of the new flow contains a member of the other, and so caused it
 )
 
 // Connection is one step from one flow to another.
 type Connection struct {
-	Through  Member // the member of the new flow that connects them
+	Through  Member // the member of the new flow that connects the two flows
 	From     Flow   // the previous flow
 	Link     Link
 	Distance int // number of steps from the nearest flow at which the search started
@@ -119,8 +119,8 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	})
 }
 
-// Find returns the flows that have an id at a given time: the last flow with that id that starts at or before the time, even if
-// it has already ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each
+// Find returns the flows that an id means at a given time: the last flow with the id that starts at or before the time, even if
+// the flow has already ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each
 // combination.
 //
 // The id has the form used in the input. Chrome ids are decimal or hexadecimal numbers, with or without 0x; text that can be

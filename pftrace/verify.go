@@ -71,9 +71,9 @@ func (c VerifyCase) String() string {
 
 // Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of perfetto.md 18.
 //
-// The trace attribute weft.version identifies packets written by weft: the packets of its sequence, or all packets if it has no
-// sequence id. On other sequences, END events without BEGIN, flows that were never started and similar findings are only
-// warnings, because producers that record into a ring buffer cannot avoid them.
+// The trace attribute weft.version identifies packets written by weft: the packets on the same sequence as the attribute, or all
+// packets if the packet with the attribute has no sequence id. On other sequences, END events without BEGIN, flows that were
+// never started and similar findings are only warnings, because producers that record into a ring buffer cannot avoid them.
 //
 // Beyond VerifyOptions.MaxBuffered, memory grows with the number of interned ids, tracks, open slices and open flows, but not
 // with the length of the trace. Errors come from src or ctx; the report lists all faults in the trace itself.
@@ -188,8 +188,8 @@ func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format 
 	}
 }
 
-// needsVersion reports a feature that older Perfetto versions ignore. It reports each feature once, because a trace that uses one
-// does so thousands of times.
+// needsVersion reports a feature that older Perfetto versions ignore. It reports each feature once, because a trace that uses
+// such a feature does so thousands of times.
 func (v *verifier) needsVersion(at position, what string) {
 	if !slices.Contains(v.versions, what) {
 		v.versions = append(v.versions, what)

@@ -10,7 +10,7 @@ import (
 // maxExtraValues is the maximum number of extra counter values per event (perfetto.md 7).
 const maxExtraValues = 8
 
-// trackEvent checks a TrackEvent. at is its time if ok is true.
+// trackEvent checks a TrackEvent. The parameter at is the time of the event if ok is true.
 func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.report.Events++
 	e := &v.event
@@ -48,7 +48,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.placeEvent(seq, e, at, ok)
 }
 
-// checkTimeOrder compares the time of an event or sample with earlier ones.
+// checkTimeOrder compares the time of an event or sample with earlier times.
 func (v *verifier) checkTimeOrder(at int64) {
 	if at < v.lastTime {
 		v.found(ruleTimeOrder, "%d ns after %d ns", at, v.lastTime)

@@ -9,7 +9,7 @@ import (
 )
 
 // orderKind is an event's role in nesting and flows. The kinds are in the order in which simultaneous events of a packet apply:
-// flows belong to the slice that the packet begins, and flow ids come before terminating ones (perfetto.md 8).
+// flows belong to the slice that the packet begins, and flow ids come before terminating flow ids (perfetto.md 8).
 type orderKind uint8
 
 const (
@@ -171,8 +171,8 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	}
 }
 
-// endComplete closes the complete events on a track that end by now. Perfetto truncates slices that are still open inside one of
-// them when it ends.
+// endComplete closes the complete events on a track that end by now. Perfetto truncates slices that are still open inside a
+// complete event when that event ends.
 func (v *verifier) endComplete(t *verifyTrack, now int64) {
 	for n := len(t.open); n > 0 && t.open[n-1].end <= now; n = len(t.open) {
 		t.open = t.open[:n-1]

@@ -8,7 +8,7 @@ import (
 )
 
 // schemaMessage describes a message for the structural check. It is a table rather than a descriptor because every field of every
-// packet is looked up in it.
+// packet is looked up in the table.
 type schemaMessage struct {
 	name   string
 	fields []schemaField       // by number, for numbers below maxDenseField
@@ -43,7 +43,7 @@ func newSchema() *schemaMessage {
 	return &all[schema.MessageTracePacket]
 }
 
-// set fills m from its description. all contains all messages, by index in schema.Messages.
+// set fills m from its description. The parameter all contains all messages, by index in schema.Messages.
 func (m *schemaMessage) set(described *schema.Message, all *[len(schema.Messages)]schemaMessage) {
 	m.name, m.open = described.Name, described == &schema.Messages[schema.MessageTrackEvent]
 	largest := 0

@@ -84,7 +84,8 @@ func isEventPayload(payload int) bool {
 	return false
 }
 
-// checkSequence applies the packet's flags, defaults and interned data, and returns its sequence, or nil if it has none.
+// checkSequence applies the packet's flags, defaults and interned data, and returns the packet's sequence, or nil if the packet
+// has none.
 func (v *verifier) checkSequence() *verifySequence {
 	f := &v.fields
 	hasData := len(f.InternedData) > 0 || f.Defaults != nil
@@ -155,7 +156,7 @@ func (v *verifier) useInterned(seq *verifySequence, kind message.InternedKind, i
 }
 
 // packetTime returns the packet's trace time. ok is false if the time is missing or unusable. An unusable time is reported unless
-// the packet can do without it.
+// the packet needs no time.
 func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	f := &v.fields
 	if !f.HasTimestamp {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// useCallstack checks an interned call stack that an event or sample uses: everything it refers to must already be defined. Each
-// stack, frame and mapping is checked only once.
+// useCallstack checks an interned call stack that an event or sample uses: everything that the stack refers to must already be
+// defined. Each stack, frame and mapping is checked only once.
 func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 	stack, ok := v.useInterned(seq, message.InternedCallstacks, iid)
 	if !ok || !firstUse(&seq.checkedStacks, iid) {
@@ -91,7 +91,7 @@ func (v *verifier) checkFrameMessage(frame []byte) {
 	}
 }
 
-// sample checks a packet with call stack samples. at is its time if ok is true.
+// sample checks a packet with call stack samples. The parameter at is the time of the packet if ok is true.
 func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	f := &v.fields
 	v.report.Events++

@@ -70,7 +70,7 @@ type verifyTrack struct {
 	instantAt   int64 // time of the last instant
 }
 
-// machineID identifies a track by uuid, or a flow by id; each machine in a trace assigns them independently.
+// machineID identifies a track by uuid, or a flow by id; each machine in a trace assigns these numbers independently.
 type machineID struct {
 	machine uint32
 	uuid    uint64
@@ -137,7 +137,7 @@ func (v *verifier) useThread(seq *verifySequence) uint32 {
 	return seq.thread
 }
 
-// useCounter records a value on a counter track, whose descriptor must precede it.
+// useCounter records a value on a counter track. The descriptor of the track must precede the value.
 func (v *verifier) useCounter(uuid uint64) {
 	t := &v.tracks.list[v.useTrack(uuid)]
 	if !t.described {

@@ -39,8 +39,8 @@ const (
 	// nothing else except interned data.
 	Plain Packets = "plain"
 	// Compact writes times and thread times as differences from the previous ones, in microseconds if all times are whole
-	// microseconds, and omits the track with the most events. The compressed trace is smaller by a third, or by half without
-	// arguments. Chrome writes its traces in this form.
+	// microseconds, and omits the track with the most events. The compressed trace is smaller by a third, or by half if events
+	// have no arguments. Chrome writes its traces in this form.
 	Compact Packets = "compact"
 )
 
@@ -56,8 +56,8 @@ const (
 )
 
 // Write writes a trace as a Perfetto trace. Packets are in time order; equal traces and options give equal bytes. All Perfetto
-// versions since v49 read everything except call stacks of events (v53), the order of processes and threads (v57) and, depending
-// on Options.Samples, samples (v58); earlier versions skip these.
+// versions since v49 read everything, with three exceptions: call stacks of events need v53, the order of processes and threads
+// needs v57 and, depending on Options.Samples, samples need v58. Earlier versions skip these data.
 //
 // Errors come from the options, dst, temporary files or ctx.
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// An unknown option leads to an error that suggests the intended one or lists all options.
+// An unknown option leads to an error that suggests the intended option or lists all options.
 func TestWriteUnknownOptions(t *testing.T) {
 	tr, err := new(trace.Builder).Finish(t.Context())
 	if err != nil {

@@ -85,7 +85,7 @@ func (b *Builder) Process(pid int64, name string) TrackID {
 }
 
 // Thread returns the track of a thread in a process, which must come from Builder.Process. Calls with the same tid return the
-// same track; the last non-empty name wins.
+// same track; the last non-empty name wins. A tid of 0 means the main thread, whose tid equals the pid.
 func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	if kind, _ := b.kind(process); kind != ProcessTrack {
 		return b.fail("thread %d (%q): track %d is not a process", tid, name, process)
@@ -98,8 +98,8 @@ func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	return b.setKind(id, ThreadTrack)
 }
 
-// Track returns the track called name below parent: a process, a thread, another such track, or the trace itself, which is 0.
-// Calls with the same parent and name return the same track.
+// Track returns the track called name below parent. The parent is a process, a thread, another such track, or 0, the trace
+// itself. Calls with the same parent and name return the same track.
 func (b *Builder) Track(parent TrackID, name string) TrackID {
 	if !b.canHaveChildren(parent) {
 		return b.fail("track %q: nothing can be below track %d", name, parent)
@@ -110,9 +110,9 @@ func (b *Builder) Track(parent TrackID, name string) TrackID {
 	return b.setKind(b.setIDSpace(b.b.Child(timeline.TrackID(parent), validText(name)), parent), NamedTrack)
 }
 
-// Counter returns the track of a counter below parent: a process, a thread, another track, or the trace itself, which is 0. Calls
-// with the same parent, name and unit return the same track. Viewers interpret the units "ns", "bytes" and "count"; they show any
-// other text unchanged. "" means no unit.
+// Counter returns the track of a counter below parent. The parent is a process, a thread, another track, or 0, the trace itself.
+// Calls with the same parent, name and unit return the same track. Viewers interpret the units "ns", "bytes" and "count"; they
+// show any other text unchanged. "" means no unit.
 func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 	if !b.canHaveChildren(parent) {
 		return b.fail("counter %q: nothing can be below track %d", name, parent)

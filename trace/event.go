@@ -17,8 +17,8 @@ const (
 // follow the ids of all other events. 0 means no event.
 type EventID uint64
 
-// Event is something that happened on a track. Trace.Events yields events. Builder.Add accepts them, even from another trace if
-// Track is changed to a track of the Builder; it ignores ID and the fields after id.
+// Event is something that happened on a track. Trace.Events yields events. Builder.Add accepts events, even from another trace if
+// Track is changed to a track of the Builder; it ignores ID and the fields declared after ID.
 type Event struct {
 	Kind  Kind
 	Track TrackID

@@ -31,12 +31,12 @@ const (
 // Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent use.
 //
 // The context passed to the function that opened or finished the trace applies until the trace is closed: when the context is
-// done, loops over the trace end with its error.
+// done, loops over the trace end with the context's error.
 type Trace struct {
 	handle
 	tracks  []Track
 	numbers *resolved.TrackNumbers
-	used    []bool // by TrackID: has events, or has such tracks below it
+	used    []bool // by TrackID: the track, or a track below it, has events
 	names   nameTable
 	rows    *resolved.Reader // created on first use
 }
@@ -54,7 +54,7 @@ func (t *Trace) Close() error {
 	return t.tl().Close()
 }
 
-// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in input order. Their
+// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in input order. The
 // values are strings and integers.
 func (t *Trace) Attributes() iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {

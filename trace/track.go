@@ -104,13 +104,13 @@ type Track struct {
 	Unit   string   // CounterTrack: unit of the values; "" if unknown
 	Facts  []Arg    // ThreadTrack: values that all its samples share, such as "eventDelay", and that therefore have no track: ints, floats, strings
 
-	// IDSpace distinguishes the recordings merged into the trace: ids that are valid beyond one process, such as those for
+	// IDSpace distinguishes the recordings merged into the trace. Ids that are valid beyond one process, such as those for
 	// windows, tabs, frames and requests in a browser, have the same meaning only on tracks with the same IDSpace. "" is the
-	// trace's own.
+	// trace's own id space.
 	IDSpace string
 
-	// Role describes the contents of a NamedTrack. Subject is what they concern, depending on the role: a class of objects, the
-	// origin of a page or a context type.
+	// Role describes the contents of a NamedTrack. Subject is what the contents concern, depending on the role: a class of
+	// objects, the origin of a page or a context type.
 	Role    Role
 	Subject string
 }

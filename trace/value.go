@@ -292,7 +292,7 @@ func appendText(b []byte, text string) []byte {
 // eventArgs provides the arguments of a timeline event.
 type eventArgs struct {
 	encoded timeline.Args
-	end     timeline.Args // arguments of the slice's end, which replace those with equal keys
+	end     timeline.Args // arguments of the slice's end, which replace arguments of the start with equal keys
 	id      []Arg         // members to add to weft: id and scope of an asynchronous event, and did_not_end
 	tl      *timeline.Timeline
 }
@@ -346,8 +346,8 @@ func newMembers(added, members []Arg) []Arg {
 	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == resolved.DidNotEndKey })
 }
 
-// merged yields the arguments of a slice's start, replacing them with arguments of the end that have equal keys, and then the
-// remaining arguments of the end.
+// merged yields the arguments of a slice's start, but replaces an argument if the end has one with an equal key. It then yields
+// the remaining arguments of the end.
 func (a *eventArgs) merged(yield func(Arg) bool) {
 	ends := slices.Collect(decoded(a.tl, a.tl.ArgList(a.end)))
 	used := make([]bool, len(ends))

@@ -27,8 +27,8 @@ type Entered struct {
 	event uint32
 }
 
-// MaxEntered bounds the number of contexts that a thread has entered but not left. Beyond that, weft drops the oldest
-// context of the type, or of the type with the most contexts.
+// MaxEntered bounds the number of contexts that a thread has entered but not left. Beyond that, weft drops the oldest context of
+// the type that is being entered or, if that type has none, of the type with the most contexts.
 const MaxEntered = 1 << 10
 
 // current returns the active context of a type, or nil if there is none.
@@ -113,7 +113,7 @@ func (a *active) destroy(c *Catalogue, node NodeID) {
 }
 
 // endSlice leaves the contexts that were entered inside a slice that ends, for producers that forget to leave them
-// (attribution.md, rule 2). It reports whether there were any.
+// (attribution.md, rule 2). It reports whether there were any such contexts.
 func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool) {
 	for i := range a.stacks {
 		s := &a.stacks[i]

@@ -146,8 +146,8 @@ func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
 	c.links = append(c.links, link{from, to, sibling})
 }
 
-// Finish orders the states of all objects (attribution.md, rule 3): N and D events separate the lives of an object. If a
-// life has no N event, its first snapshot also applies to the time before it.
+// Finish orders the states of all objects (attribution.md, rule 3): N and D events separate the lives of an object. If a life has
+// no N event, its first snapshot also applies to the time before that snapshot.
 func (c *Catalogue) Finish() {
 	order := make([]SnapshotID, 0, len(c.Snapshots)-1)
 	for id := range c.Snapshots[1:] {
@@ -288,7 +288,7 @@ func (c *Catalogue) classify() {
 	}
 }
 
-// Url returns the url of a logical node at ts: the first one among its members, starting with the representative.
+// Url returns the url of a logical node at ts: the url of its first member that has a url, starting with the representative.
 func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	for _, m := range c.MembersOf(logical) {
 		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Url != "" {
@@ -364,7 +364,7 @@ func (c *Catalogue) nameOfID(node NodeID) string {
 	return n.ID
 }
 
-// sameText reports whether two nodes have the same scope and id: enter and leave events match by these alone.
+// sameText reports whether two nodes have the same scope and id: enter and leave events match by scope and id alone.
 func (c *Catalogue) sameText(a, b NodeID) bool { return c.Nodes[a].text == c.Nodes[b].text }
 
 // LabelOf returns the name of a context in the given state: its url, otherwise its Label. If the context has states but

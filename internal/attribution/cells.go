@@ -79,7 +79,8 @@ func newCells(memory int64, dir string) *cells {
 	return &cells{places: map[cellKey]int32{}, limit: int(max(memory/heldCellSize, 64)), memory: memory, dir: dir}
 }
 
-// place returns the index in held of the cell with a key. It is valid until the generation changes.
+// place returns the index in held of the cell with a key, and creates the cell if necessary. The index is valid until the
+// generation changes.
 func (c *cells) place(key cellKey) int32 {
 	i, ok := c.places[key]
 	if !ok {
@@ -93,7 +94,7 @@ func (c *cells) place(key cellKey) int32 {
 	return i
 }
 
-// at returns the held cell at an index. It is valid until the generation changes.
+// at returns the held cell at an index. The pointer is valid until the generation changes.
 func (c *cells) at(place int32) *Cell { return c.held.At(int(place)) }
 
 // spill moves the held cells to the sorter.

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Intervals are split at most maxCuts times. If a slice has too many parts, the CPU time of the others is unknown. The costs
-// still add up.
+// Intervals are split at most maxCuts times. If a slice has too many parts, the CPU time of the further parts is unknown. The
+// costs still add up.
 func TestCostLimits(t *testing.T) {
 	most := LimitsFor(Full)
 	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})

@@ -21,7 +21,7 @@ type pseudoID struct{ idSpace, id string }
 
 // knownFrame is the state of a frame after the events so far.
 type knownFrame struct {
-	parent      string // its id; "": unknown
+	parent      string // id of the parent frame; "": unknown
 	fromBrowser bool   // the parent comes from the browser process and overrides a renderer's
 	url         string
 	byScript    bool // the url comes from a script in the document, so any other event overrides it
@@ -181,7 +181,7 @@ func (p *chromeFrames) frame(c *collecting, s *event, dict timeline.Arg) {
 	}
 }
 
-// add adds a state of a frame. pid is the pid of its process, or Global.
+// add adds a state of a frame. The parameter pid is the pid of the frame's process, or Global.
 func (p *chromeFrames) add(c *collecting, s *event, node NodeID, frame knownFrame, pid int64) SnapshotID {
 	if node == 0 {
 		return 0
@@ -215,8 +215,8 @@ func (p *chromeFrames) ready(c *collecting, f *frameFacts, idSpace string) {
 	p.waits -= len(list)
 }
 
-// address sets the url of a frame from an event that happens to contain it: many recordings lack the events that should report
-// it.
+// address sets the url of a frame from an event that happens to contain the url: many recordings lack the events that should
+// report it.
 func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript bool) {
 	if len(url) == 0 || s.isEnd() {
 		return
@@ -236,8 +236,8 @@ func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript boo
 }
 
 // isInline reports whether an event's script is certainly part of its frame's document, so that the script's url is the
-// document's: either the script starts after the start of its file, unlike scripts in separate files, or the file has the name of
-// a document.
+// document's. This is so if the script starts after the start of its file, unlike scripts in separate files, or if the file has
+// the name of a document.
 func isInline(t *timeline.Timeline, s *event) bool {
 	if isDocumentName(s.facts.url) {
 		return true

@@ -237,7 +237,7 @@ func (c *collecting) read(o *timeline.Head, f *arguments) {
 }
 
 // observeGroup passes all events of one timestamp to the providers: first ends, then starts, then ends of zero-length slices.
-// known holds their arguments; nil: not read yet.
+// known holds the events' arguments; nil: not read yet.
 func (c *collecting) observeGroup(group []timeline.Head, known []arguments) error {
 	c.group, c.known = group, known
 	group, c.inOrder = c.found.nested(group)
@@ -335,9 +335,9 @@ func (c *collecting) costFacts(s *event) error {
 	return nil
 }
 
-// endsLate tracks the open slices of a thread. It reports whether the end event of a starting slice comes too late for the
-// cost pass: the slice is cut at the end of the enclosing slice (attribution.md, Cost), or it has no length, so that other
-// slices start before its end event.
+// endsLate tracks the open slices of a thread. It reports whether the end event of a starting slice comes too late for the cost
+// pass. This happens if the slice is cut at the end of the enclosing slice (attribution.md, Cost), or if it has no length, so
+// that other slices start before its end event.
 func (c *collecting) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	open := c.ends[thread]
 	n := len(open)

@@ -128,8 +128,8 @@ func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 	return homes
 }
 
-// homeName names a thread with an isolate: a worker after its script, the main thread after its process, any other thread
-// by its own name, or "" if there is no name.
+// homeName names a thread with an isolate: a worker after its script, the main thread after its process, any other thread by its
+// own name. The thread's id follows the name. If there is no name, homeName returns "".
 func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	tr, process := c.t.Track(thread), c.t.Track(c.found.tracks[thread].process)
 	name, isMain := tr.Name, process.InputID == tr.InputID

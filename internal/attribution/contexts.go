@@ -16,7 +16,7 @@ type TypeID uint16
 
 // The built-in types (attribution.md, The types). Explicit events define all others.
 const (
-	TypeFrame         TypeID = iota + 1 // the frame or window of a document, or the isolate that collects its garbage
+	TypeFrame         TypeID = iota + 1 // the frame or window of a document, or the isolate that collects the document's garbage
 	TypeTrigger                         // the frame whose work triggered a garbage collection
 	TypeScript                          // a script, identified by its url
 	TypeInputEvent                      // an input event, from its arrival to the resulting pixels
@@ -159,7 +159,8 @@ func (c *Catalogue) mayGrow(n, limit int) bool {
 	return true
 }
 
-// Keep interns a text and returns it, or "" if it does not fit within the memory limit.
+// Keep interns a text, truncated to maxIDText bytes, and returns the interned text. It returns "" if the text does not fit within
+// the memory limit.
 func (c *Catalogue) Keep(text []byte) string {
 	text = text[:min(len(text), maxIDText)]
 	if s, ok := c.strings[string(text)]; ok {

@@ -85,7 +85,7 @@ const (
 	numSums
 )
 
-// setSpan is a period in which the tree above the contexts of a set does not change; until is exclusive.
+// setSpan is a period in which the tree above the contexts of a set does not change. The end of the period, until, is exclusive.
 type setSpan struct {
 	set          SetID
 	valid        bool
@@ -261,8 +261,8 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	}
 }
 
-// charge charges a set for an interval that starts at from. since is the start of the period in which the set's tree does not
-// change.
+// charge charges a set for an interval. The parameter from is the start of the interval, and since is the start of the period in
+// which the set's tree does not change.
 func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.Nanos) {
 	end := from + to.Wall
 	inside, until := k.window.clip(from, end)
@@ -310,8 +310,8 @@ func (k *costs) share(s *slice, next share) {
 	k.shares++
 }
 
-// joinShares frees memory when open slices have too many shares: it combines the shares of a slice that have the same set. It
-// does nothing unless many shares have been added since the last call.
+// joinShares frees memory when open slices have too many shares: it combines the shares of a slice that have the same set and the
+// same tree. It does nothing unless many shares have been added since the last call.
 func (k *costs) joinShares(s *slice) {
 	if len(s.shares) < 2*s.joined+64 {
 		return
@@ -386,7 +386,8 @@ func (k *costs) begin(w *thread, s *slice) {
 	c.ForcedN[i]++
 }
 
-// end ends the innermost slice of a thread once its time has been charged: it divides the CPU time among the intervals.
+// end ends the innermost slice of a thread once its time has been charged: it divides the CPU time among the intervals, and keeps
+// the slice as a long task if it is one.
 func (k *costs) end(w *thread) {
 	s, end := w.slices.At(w.busy), w.slices.End(w.busy)
 	k.divideCPU(w, s)

@@ -268,8 +268,8 @@ func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
 	a.want(t, 0, "Frame frame A args 0")
 }
 
-// A slice that ends after the enclosing one keeps its CPU time, from the slice or from its end event, which comes too late for
-// the cost pass (attribution.md, Cost).
+// A slice that ends after the enclosing slice keeps its CPU time. The time comes from the slice itself or from the end event,
+// which comes too late for the cost pass (attribution.md, Cost).
 func TestCPUOfClippedSlice(t *testing.T) {
 	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`
 	for name, clipped := range map[string]string{

@@ -5,8 +5,8 @@ import (
 )
 
 // inEffect returns the contexts in effect inside an open slice of a thread, as far as the second pass has found them
-// (attribution.md, The model): for each type the innermost entry or the explicit context, whichever began later. The result is
-// valid until the next call.
+// (attribution.md, The model). For each type, this is the innermost entry or the explicit context, whichever began later. The
+// result is valid until the next call.
 func (p *propagating) inEffect(th *openThread, slice int) []entry {
 	p.effect = p.effect[:0]
 	var found TypeSet
@@ -78,8 +78,9 @@ func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bo
 	return entry{}, false
 }
 
-// async handles the start of an asynchronous slice or an instant on its track (attribution.md, rule 5). Contexts named by
-// arguments come first, then the contexts of the thread that wrote the event, then those in the enclosing asynchronous slice.
+// async handles the start of an asynchronous slice, or an instant on a track of asynchronous slices (attribution.md, rule 5).
+// Contexts named by arguments come first, then the contexts of the thread that wrote the event, then those in the enclosing
+// asynchronous slice.
 func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	track := p.asyncs[o.Track]
 	p.closeAsyncs(&track, o.TS)
@@ -203,9 +204,9 @@ func (p *propagating) request(o *timeline.Head, thread timeline.TrackID, list []
 	}
 }
 
-// ofRequest handles an asynchronous slice that is a request or belongs to one (attribution.md, rule 7). It returns the given
-// set, extended with the contexts of the request. The first slice of a request determines these; later slices come from
-// other processes.
+// ofRequest handles an asynchronous slice that is a request or belongs to one (attribution.md, rule 7). It returns the given set,
+// extended with the contexts of the request. The first slice of a request determines the request's contexts; later slices come
+// from other processes.
 func (p *propagating) ofRequest(o *timeline.Head, e *Evidence, set []entry) []entry {
 	if e.kind != requested && e.kind != unfinished && e.kind != handles {
 		return set
@@ -237,7 +238,7 @@ func (p *propagating) ofRequest(o *timeline.Head, e *Evidence, set []entry) []en
 	return set
 }
 
-// handle adds the contexts of a request to a slice that handles it, for types without a context in effect.
+// handle adds the contexts of a request to a slice that handles the request, for types without a context in effect.
 func (p *propagating) handle(th *openThread, s *openSlice, request int) {
 	for _, b := range p.requests[request].Entries {
 		if s.of(b.Type) != nil {

@@ -88,7 +88,7 @@ func TestIdentityText(t *testing.T) {
 func TestKeys(t *testing.T) { testkit.CheckKeys(t, evidenceOrder) }
 
 // A pid in the arguments of an event means the process that had it when recorded, even if weft has renumbered that process. If
-// two processes in inputs with the same id space had this pid, it means the process that kept the pid.
+// two processes in inputs with the same id space had this pid, the argument means the process that kept the pid.
 func TestPidOf(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	var now [3]timeline.TrackID

@@ -9,7 +9,7 @@ import (
 )
 
 // explicitEvents reads the events that declare contexts: ( and ) enter and leave them; N, O and D are creations, snapshots and
-// deletions of their objects (attribution.md, rules 2 and 3).
+// deletions of the contexts' objects (attribution.md, rules 2 and 3).
 type explicitEvents struct {
 	t  *timeline.Timeline
 	id []byte
@@ -35,7 +35,7 @@ type eventID struct {
 	id      []byte // nil: none
 	global  bool
 	scope   string
-	several bool // two kinds of id, or one without a value
+	several bool // two kinds of id, or an id without a value
 }
 
 // identity reads the identity of an event from its "weft" argument.

@@ -162,9 +162,9 @@ func ffThread(pid, process string, markers ...string) string {
 		`,"data":` + list(data) + `},"stringArray":["Load","DOMEvent","Receive AsyncOpen in Parent","DispatchTransaction"]}`
 }
 
-// Firefox's requests belong to the contexts in which they were made, whatever process continues them (attribution.md, rule 7):
-// all markers of a channel are one row, with the largest number of bytes, from the first start to the last end. Other events with
-// the channel id have the contexts of the request for types without a context.
+// Firefox's requests belong to the contexts in which they were made, whatever process continues them (attribution.md, rule 7).
+// All markers of a channel are one row, which has the largest number of bytes and lasts from the first start to the last end.
+// Other events with the channel id have the contexts of the request for types without a context.
 func TestFirefoxRequests(t *testing.T) {
 	network := func(id, window, status, more string) string {
 		return `{"type":"Network","id":` + id + `,"URI":"http://a.test/x","status":"STATUS_` + status + `"` + window + more + `}`

@@ -11,7 +11,7 @@ import (
 // carried is the state of an open flow: the contexts that it propagates (attribution.md, rule 6).
 type carried struct {
 	set     []entry
-	visited []uint64 // ordinals of the slices that it has passed through
+	visited []uint64 // ordinals of the slices that the flow has passed through
 }
 
 // maxVisited bounds carried.visited, which keeps the latest slices.

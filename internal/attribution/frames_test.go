@@ -36,7 +36,7 @@ func (a *attributed) frameAt(t *testing.T, id string, process int64, us timeline
 	return s
 }
 
-// The events about frames, each with all its fields (attribution.md, The types).
+// The test reads the events about frames, each with all its fields (attribution.md, The types).
 func TestFrameEvents(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"M","name":"thread_name","pid":9,"tid":9,"args":{"name":"CrBrowserMain"}}`,
@@ -97,8 +97,9 @@ func TestFramesByAddress(t *testing.T) {
 	}
 }
 
-// Events that happen to contain the url of a document name its frame: navigationStart, ParseHTML, and the request for the
-// document. Requests are used only if no other event has the url, and scripts in the document only if no request has it.
+// The url of a frame can come from events that happen to contain the url of its document: navigationStart, ParseHTML, and the
+// request for the document. Requests are used only if no other event has the url, and scripts in the document only if no request
+// has it.
 func TestAddressOfFrame(t *testing.T) {
 	at := func(name string, ts int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":%s}`, name, ts, args)

@@ -59,8 +59,9 @@ func (k knobs) options(from, to int64) attribution.Rules {
 	return opts
 }
 
-// FuzzRun attributes anything that can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the busy
-// time of threads in the window, with costs in memory and on disk, and the written attribution can be walked.
+// FuzzRun attributes anything that can be read as a Chrome JSON trace, with any options. It checks that nothing panics, that
+// costs add up to the busy time of threads in the window, with costs in memory and on disk, and that the written attribution can
+// be walked.
 func FuzzRun(f *testing.F) {
 	if root := recording.Path(f, "conformance/contexts/README.md"); root != "" {
 		paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.json"))
@@ -99,7 +100,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// busyTime sums, for all threads, the time in a window inside slices with an end. A slice that ends after the enclosing one is
+// busyTime sums, for all threads, the time in a window inside slices with an end. A slice that ends after the enclosing slice is
 // clipped, so only the outermost slices count.
 func busyTime(t *testing.T, tl *timeline.Timeline, window attribution.Window) (total timeline.Nanos) {
 	type span struct{ from, to timeline.Nanos }

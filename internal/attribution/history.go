@@ -48,7 +48,7 @@ func (h *history) Apply(a *active, c *Catalogue, e *Evidence, o *explicitAt, log
 	}
 }
 
-// record records the active context of a type after an event if it has changed.
+// record records the active context of a type after an event, if the context has changed.
 func (h *history) record(a *active, typ TypeID, event uint32) {
 	change := topAt{event: event}
 	if e := a.current(typ); e != nil {

@@ -30,7 +30,7 @@ type Input struct {
 	from inputSource
 }
 
-// inputSource is the kind of slice that describes an input event, best last. The best one determines type, start and latency.
+// inputSource is the kind of slice that describes an input event, best last. The best source determines type, start and latency.
 type inputSource uint8
 
 const (
@@ -75,12 +75,12 @@ type inputs struct {
 	List    []Input
 	byNode  map[NodeID]int
 	byStart map[inputBegin]startedInput // input events with a latency slice
-	unnamed map[uint64]Input            // latency slices without a trace id so far, by ordinal
-	stages  map[timeline.TrackID]staged // the latest one of each track
+	unnamed map[uint64]Input            // latency slices whose trace id has not been read yet, by ordinal
+	stages  map[timeline.TrackID]staged // the latest input event with stages on each track
 	timings []timing
 	types   map[string]TypeID           // types of DOM events: click, keydown
 	byKey   map[timingKey][]timing      // in order of processing
-	byBegin map[timingBegin]NodeID      // the first one in order of processing
+	byBegin map[timingBegin]NodeID      // the input event of the first timing in order of processing
 	ids     map[timeline.TrackID]string // ids of asynchronous slices in Perfetto traces that weft wrote
 	reused  map[NodeID]reusedID         // by the first context with the id
 	further map[happenedAt]NodeID       // further events with a reused id
@@ -136,7 +136,7 @@ func newInputs() inputs {
 
 // happened returns the input event with an id and a time. Ids are not always unique: EventTimings reuse theirs, and trace ids,
 // which exceed 2^53, are rounded when developer tools save a trace. As with objects, each use of an id is a separate context
-// (attribution.md, rule 3): the second one is called ID#2.
+// (attribution.md, rule 3): the second context is called ID#2.
 func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
 	first, known := in.byNode[id]
 	if !known || in.List[first].Start == at {
@@ -166,7 +166,8 @@ func (in *inputs) latest(id NodeID) NodeID {
 	return id
 }
 
-// add adds or updates an input event. Of several slices of the same kind, the first one and the longest latency count.
+// add adds or updates an input event. If several slices of the same kind describe the event, the first slice and the longest
+// latency count.
 func (in *inputs) add(c *collecting, i Input) {
 	if at, ok := in.byNode[i.node]; ok {
 		old := &in.List[at]
@@ -298,7 +299,8 @@ func (in *inputs) stage(s *event) {
 	}
 }
 
-// timing records an EventTiming slice. Its input event is found only after the last event: a latency slice may provide it.
+// timing records an EventTiming slice. The input event of the slice is found only after the last event, because a latency slice
+// may provide it.
 func (in *inputs) timing(c *collecting, s *event) {
 	ms := s.facts.processing - s.facts.timeStamp
 	if !(math.Abs(ms) < 1e9) {
@@ -309,7 +311,7 @@ func (in *inputs) timing(c *collecting, s *event) {
 		processing: Add(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.Keep(s.facts.eventType), idSpace: s.track.idSpace,
 		id: Identity{Scope: scopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.track.pid},
 	}
-	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it
+	if id := s.facts.asyncID; id != nil { // only the outermost slice with an id stores the id
 		id = id[:min(len(id), MaxAsyncText)]
 		if _, known := in.ids[s.Track]; known || c.contexts.reserve(asyncIDSize+MaxAsyncText) {
 			in.ids[s.Track] = string(id)

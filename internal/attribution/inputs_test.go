@@ -41,9 +41,9 @@ func (a *attributed) inputLines() []string {
 	return out
 }
 
-// The input events of recordings are the same as those that another program computed: type, start and latency from InputLatency,
-// otherwise from EventLatency; the presentation or its absence from the stages of EventLatency; the interaction from the
-// EventTiming that starts in the same microsecond (attribution.md, rule 8).
+// The input events of recordings are the same as those that another program computed. Type, start and latency come from
+// InputLatency, otherwise from EventLatency. The presentation or its absence comes from the stages of EventLatency, and the
+// interaction from the EventTiming that starts in the same microsecond (attribution.md, rule 8).
 func TestRecordedInputs(t *testing.T) {
 	for name, want := range map[string][]string{
 		"chrome-everything-small": {
@@ -73,7 +73,8 @@ func TestRecordedInputs(t *testing.T) {
 	}
 }
 
-// latencyEvents returns the slices of an input event with a frame and of one without, and their EventTimings and dispatches.
+// latencyEvents returns the slices of an input event with a frame and of an input event without a frame, and their EventTimings
+// and dispatches.
 func latencyEvents() []byte {
 	stage := func(phase, name, id string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":"cc","id2":{"local":%q},"ts":%d,"pid":1,"tid":1}`, phase, name, id, ts)
@@ -170,8 +171,8 @@ func TestInputsAreBounded(t *testing.T) {
 	}
 }
 
-// When developer tools save a trace, they round trace ids, which exceed 2^53, so that many input events get the same id; and the
-// ids of EventTimings are reused (both occur in recordings). Slices with different start times are different input events. The
+// When developer tools save a trace, they round trace ids, which exceed 2^53, so that many input events get the same id. The ids
+// of EventTimings are also reused. Both occur in recordings. Slices with different start times are different input events. The
 // EventTimings of an input event have the same start, and a slice with only the id belongs to the latest input event.
 func TestReusedInputIDs(t *testing.T) {
 	latency := func(id, typ string, ts, end int) string {

@@ -56,8 +56,8 @@ func (f *found) onLane(o *timeline.Head) bool {
 	return o.Kind == timeline.ItemBegin && f.tracks[o.Track].lane
 }
 
-// encloses reports whether the first of two events with the same start encloses the second: the longer event
-// encloses the other or, if both are equally long, the first in the input does.
+// encloses reports whether the first of two events with the same start encloses the second. The longer event encloses the other;
+// if both are equally long, the event that comes first in the input encloses the other.
 func encloses(a, b *timeline.Head) bool {
 	length := func(o *timeline.Head) timeline.Nanos {
 		if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime {

@@ -2,9 +2,9 @@ package attribution
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// Limits scales the limits of tables, the constants max…, to a memory budget: with less memory than the default they shrink in
-// proportion, down to an eighth. problem.ContextLimit and problem.CostLimit count entries beyond a limit. A 190 MB recording
-// fills at most 5 % of each limit. So the result depends on the budget only if one of these problems is counted.
+// Limits scales the limits of tables, the constants max…, to a memory budget: with less memory than the default, the limits
+// shrink in proportion, down to an eighth. problem.ContextLimit and problem.CostLimit count entries beyond a limit. A 190 MB
+// recording fills at most 5 % of each limit. So the result depends on the budget only if one of these problems is counted.
 type Limits int64
 
 // Between these memory budgets, limits grow in proportion.

@@ -28,7 +28,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// With little memory, weft stores fewer contexts. The others are counted, and the stored ones have exact work and costs.
+// With little memory, weft stores fewer contexts. Contexts beyond the limit are counted, and stored contexts have exact work and
+// costs.
 func TestFramesWithLittleMemory(t *testing.T) {
 	const frames = attribution.MaxNodes/8 + 1000
 	var list []string
@@ -50,8 +51,8 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 }
 
-// If very many contexts are always in effect, the tracks show some of them for each slice: all of the first types. The
-// others are counted.
+// If very many contexts are always in effect, the tracks show some of the contexts for each slice: all contexts of the first
+// types. The others are counted.
 func TestIntervalLimit(t *testing.T) {
 	const types, slices = 100, 1500
 	var list []string

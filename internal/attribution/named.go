@@ -16,8 +16,8 @@ type NamedTypes struct {
 	pages bool            // name frames by their pages
 }
 
-// TypesNamed returns the context types with a name, ignoring case: types of the trace, input events or pages. If there is none,
-// ok is false, and known lists the names that exist.
+// TypesNamed returns the context types with the given name, ignoring case: types of the trace, input events or pages. If no type
+// has the name, ok is false, and known lists the names that exist.
 func TypesNamed(r *Result, name string) (found NamedTypes, known []string, ok bool) {
 	found.types = map[TypeID]bool{}
 	for id, typ := range r.Contexts.Types {
@@ -40,7 +40,8 @@ func (n *NamedTypes) Contains(m *Member) bool {
 	return m.Node != 0 && (n.types == nil || n.types[m.Type])
 }
 
-// Name returns the type and the name of a context with one of the types. A page has the name of the root of its tree.
+// Name returns the type and the name of a context with one of the types. If pages are selected, the type is PageType, and the
+// name is the name of the context's page.
 func (n *NamedTypes) Name(r *Result, m *Member) (typ, name string) {
 	if n.pages {
 		return PageType, r.Contexts.Label(n.Node(r, m), LastTime)

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// selfProfiles finds the page of a JS self-profile's threads by its origin, the only fact about the page in the profile
-// (jsprofile.md 3).
+// selfProfiles finds the page of a JS self-profile's threads by the page's origin, which is the only fact about the page in the
+// profile (jsprofile.md 3).
 type selfProfiles struct{}
 
 func (selfProfiles) observe(c *collecting, s *event) error {
@@ -19,8 +19,8 @@ func (selfProfiles) observe(c *collecting, s *event) error {
 	return c.addContext(s, TypeFrame, n)
 }
 
-// findOrigins finds the threads of self-profiles and the origins of their pages, which are the subjects of their page state
-// tracks.
+// findOrigins finds the threads of self-profiles and the origins of their pages. The origins are the subjects of the threads'
+// page state tracks.
 func findOrigins(t *timeline.Timeline, places []track) {
 	origins := map[timeline.TrackID]string{}
 	for id := range places {

@@ -31,9 +31,9 @@ func compareEntries(a, b *entry) int { return cmp.Compare(a.ordinal, b.ordinal) 
 
 func entryOrdinal(e *entry) uint64 { return e.ordinal }
 
-// propagating is the second pass. It follows contexts through the trace in time order: into asynchronous slices, along
-// flows and through requests. Its result is the entries of every slice, by ordinal. The third pass nests them, because an entry
-// can be found only after the slices inside its slice.
+// propagating is the second pass. It follows contexts through the trace in time order: into asynchronous slices, along flows and
+// through requests. Its result is the entries of every slice, by ordinal. The third pass nests the entries, because an entry can
+// be found only after the slices inside its slice.
 type propagating struct {
 	problems  *problem.Log
 	contexts  *Catalogue
@@ -259,7 +259,7 @@ func (p *propagating) thread(id timeline.TrackID) *openThread {
 	return th
 }
 
-// maxEndless bounds the number of open slices without an end on a thread. Further ones enclose no later slices.
+// maxEndless bounds the number of open slices without an end on a thread. Further slices without an end enclose no later slices.
 const maxEndless = 1 << 9
 
 // begin starts a slice of a thread. A slice without an end encloses all later slices inside its parent.
@@ -433,8 +433,8 @@ func (p *propagating) instant(o *timeline.Head, tr *track, list []Evidence, e *E
 	return nil
 }
 
-// closeUntil closes the slices that end at or before ts. It remembers slices that end exactly at ts, because a flow event
-// at ts may belong to them.
+// closeUntil closes the slices that end at or before ts. It remembers slices that end exactly at ts, because a flow event at ts
+// may belong to these slices.
 func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt != ts {
 		p.held -= entrySize * len(th.endedSets)

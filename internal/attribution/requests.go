@@ -74,8 +74,8 @@ func (chromeRequests) observe(c *collecting, s *event) error {
 	return c.add(e)
 }
 
-// firefoxRequests finds Firefox's requests and the markers that belong to them. They share the channel id, even across
-// the processes that create and send a request (firefox.md 5).
+// firefoxRequests finds Firefox's requests and the markers that belong to them. A request and its markers share the channel id,
+// even across the processes that create and send a request (firefox.md 5).
 type firefoxRequests struct{ id []byte }
 
 // States of a request in its marker.

@@ -59,7 +59,7 @@ func TestHopLimit(t *testing.T) {
 	}
 }
 
-// The end of a flow without bp:"e" belongs to the next slice that starts, which then has the contexts of the flow; two flows into
+// The end of a flow without bp:"e" belongs to the next slice that starts, which then has the contexts of the flow. Two flows into
 // one slice result in the common ancestor.
 func TestFlowsIntoTheNextSlice(t *testing.T) {
 	frames := `{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[` +
@@ -187,8 +187,8 @@ func TestNestedSnapshots(t *testing.T) {
 	}
 }
 
-// A slice without an end has no cost, but it encloses later slices up to the end of the enclosing slice or the thread, and these
-// have its contexts (attribution.md, The model, Cost).
+// A slice without an end has no cost, but it encloses later slices up to the end of the enclosing slice or the thread, and the
+// later slices have the contexts of the slice without an end (attribution.md, The model, Cost).
 func TestSliceWithoutEnd(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"B","name":"RunTask","ts":0,"pid":1,"tid":1}`,
@@ -253,8 +253,9 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Among several living objects with the same scope and id, the one whose class is the type of the context takes precedence, then
-// the one of the same category, then the one created last (attribution.md, rule 3). Deleting one does not affect the others.
+// Among several living objects with the same scope and id, the object whose class is the type of the context takes precedence,
+// then the object of the same category, then the object created last (attribution.md, rule 3). Deleting one object does not
+// affect the others.
 func TestObjectsOfOneIdentity(t *testing.T) {
 	object := func(phase, class, category string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":%q,"id":"0x1","ts":%d,"pid":1,"tid":2,"args":{"snapshot":{"url":"http://%s.test/%d"}}}`, phase, class, category, ts, class, ts)
@@ -513,7 +514,7 @@ func TestRedirectedRequest(t *testing.T) {
 	}
 }
 
-// A flow that enters a slice after the enclosing slice has ended is treated like any other flow: contexts named by the slice take
+// A flow that enters a slice after the enclosing slice has ended is treated like any other flow. Contexts named by the slice take
 // precedence; two frames result in the common ancestor (attribution.md, rules 6 and 4).
 func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	flow := func(id, tid, ts int) string {

@@ -296,8 +296,8 @@ func (s *costing) store(o *timeline.Head, set SetID) error {
 	return s.eventSets.Add(EventSet{Ordinal: o.Ordinal, Event: o.Event, Set: set, Key: s.key})
 }
 
-// instant computes the set of an instant, on its thread if known. Its contexts have their states at that time
-// (attribution.md, rule 3), not at the start of the enclosing slice.
+// instant computes the set of an instant, on its thread if known. The contexts in the set are in their states at the time of the
+// instant (attribution.md, rule 3), not at the start of the enclosing slice.
 func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 	set := SetID(0)
 	if w != nil {
@@ -540,7 +540,8 @@ func (s *costing) effectiveIn(w *thread, slice int, innermost []Explicit) SetID 
 	return s.sets.withAll(set, s.adding)
 }
 
-// explicitIsInner reports whether an explicit context takes precedence over the innermost entry of its type in an open slice.
+// explicitIsInner reports whether an explicit context takes precedence over the innermost entry of the same type in an open
+// slice.
 func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 	if last < 0 || s.sets.Of(w.slices.At(last).set, t.Type) == 0 {
 		return true

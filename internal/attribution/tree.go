@@ -313,7 +313,8 @@ func (c *Catalogue) memberEdges(changes []memberEdge, members []NodeID) []member
 	return changes
 }
 
-// appendEdge appends an edge unless it has the same parent as the last one; it replaces an edge at the same time.
+// appendEdge appends an edge, unless the last edge has the same parent. If the last edge has the same time, appendEdge replaces
+// its parent instead.
 func appendEdge(list []edge, e edge) []edge {
 	last := &list[len(list)-1]
 	switch {
@@ -423,7 +424,8 @@ func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	return 0
 }
 
-// PageOf returns the outermost frame among a context and its ancestors, or the root of its tree if there is none.
+// PageOf returns the outermost frame among a context and its ancestors, or the root of the context's tree if there is no such
+// frame.
 func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	page, root := NodeID(0), node
 	for _, n := range c.Ancestors(node, ts) {

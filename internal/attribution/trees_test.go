@@ -79,7 +79,7 @@ func TestTreeIsCancelled(t *testing.T) {
 	}
 }
 
-// Among the objects of one context, the one in a main process comes first, whichever browser it belongs to.
+// Among the objects of one context, the object in a main process comes first, whichever browser the process belongs to.
 func TestMembersOfMainProcessesFirst(t *testing.T) {
 	const browsers, frames = 1 << 10, 500
 	c := newCatalogue(LimitsFor(Full))

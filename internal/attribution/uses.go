@@ -4,8 +4,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firstUses records the first time at which each context is in effect, and the period in which the trace has slices and
-// instants; additions must stay within it.
+// firstUses records the first time at which each context is in effect, and the period in which the trace has slices and instants;
+// additions must stay within this period.
 type firstUses struct {
 	any         bool
 	First, last timeline.Nanos
@@ -33,7 +33,7 @@ func (u *firstUses) add(node NodeID, ts timeline.Nanos) {
 	}
 }
 
-// Of returns the first time at which a context is in effect, or false if it never is.
+// Of returns the first time at which a context is in effect, or false if the context is never in effect.
 func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 	if int(node) >= len(u.at) || u.at[node] == timeline.NoTime {
 		return 0, false
@@ -44,10 +44,10 @@ func (u *firstUses) Of(node NodeID) (timeline.Nanos, bool) {
 // Clamp clamps a time to the period of the trace.
 func (u *firstUses) Clamp(ts timeline.Nanos) timeline.Nanos { return max(u.First, min(ts, u.last)) }
 
-// Spread changes sorted times within the period of the trace so that all differ: each moves to the next free time, or, at the end
-// of the trace, to an earlier one. Times remain multiples of the unit, because packets may store times in this unit, unless the
-// period has too few of these. If the period is too short even for steps of a nanosecond, several rows are needed: time i is on
-// row i modulo rows.
+// Spread changes sorted times within the period of the trace so that all differ. Each time moves to the next free time or, at the
+// end of the trace, to an earlier one. Times remain multiples of the unit, because packets may store times in this unit, unless
+// the period has too few such multiples. If the period is too short even for steps of a nanosecond, several rows are needed: time
+// i is on row i modulo rows.
 func (u *firstUses) Spread(times []timeline.Nanos, unit timeline.Nanos) (rows int) {
 	if len(times) == 0 {
 		return 1

@@ -6,7 +6,7 @@ import (
 )
 
 // List is a list of values in blocks, for data that grows while an input is read. A growing slice is copied, and briefly needs
-// twice its memory; a List does not move its values and needs no more memory than they do. The zero List is empty.
+// twice its memory; a List does not move its values and needs no more memory than its values. The zero List is empty.
 type List[T any] struct {
 	blocks [][]T // blocks of blockLen values each; the first grows to that size
 	n      int

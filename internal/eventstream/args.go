@@ -9,8 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxArgDepth is the maximum number of levels of dictionaries and arrays that are written as messages; deeper ones become JSON
-// text. A level needs two nested messages, and the protobuf libraries for C++, Java and Python reject more than 100.
+// maxArgDepth is the maximum number of levels of dictionaries and arrays that are written as messages; deeper levels become JSON
+// text. A level needs two nested messages, and the protobuf libraries for C++, Java and Python reject more than 100 nested
+// messages.
 const maxArgDepth = 45
 
 // appendArg appends an argument in the given field.

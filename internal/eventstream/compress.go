@@ -31,7 +31,7 @@ func Suffix(codec string) (suffix string, ok bool) {
 	return "", codec == NoCompression
 }
 
-// zstdWindow is the distance over which zstd finds repetitions. A larger one takes more memory and gains little.
+// zstdWindow is the distance over which zstd finds repetitions. A larger window takes more memory and gains little.
 const zstdWindow = 4 << 20
 
 // Compress returns a writer that compresses to w. Close ends the stream without closing w.

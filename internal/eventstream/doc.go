@@ -3,8 +3,8 @@
 //
 // Records are encoded without generated structs, which takes a sixth of the time; tests verify that the bytes are the same.
 //
-// What does not live here: resolving events (package resolved), the Go model of a trace (package trace), and files, parts and
-// compression of files (cmd/weft).
+// What does not live here: resolving events (package resolved), the Go model of a trace (package trace), and the files and parts
+// that weft export writes (cmd/weft).
 package eventstream
 
 // Magic is Header.magic, which identifies a stream.

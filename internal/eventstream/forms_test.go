@@ -234,8 +234,8 @@ func argJSON(arg *weftv1.Arg) any {
 	return nil
 }
 
-// The constants of this package and the generated ones match the schema. Headers, costs and footers are encoded as the generated
-// structs encode them.
+// The constants of this package and the generated constants match the schema. Headers, costs and footers are encoded as the
+// generated structs encode them.
 func TestRecords(t *testing.T) {
 	h := eventstream.Header{
 		WeftVersion: "1.2.3", Inputs: []eventstream.Input{{Name: "a", Format: "chrome-json", Bytes: 300, SHA256: strings.Repeat("0f", 32)}, {}},

@@ -1,6 +1,6 @@
-// Package extsort sorts more values than fit into memory. It collects values, which must not contain pointers, up to a limit,
-// then sorts them and writes a run to a temporary file, as copies of their memory; it merges the runs when they are read back. If
-// everything fits into memory, no file is created, and values that arrive in order are neither sorted nor merged.
+// Package extsort sorts more values than fit into memory. It collects values, which must not contain pointers, up to a limit.
+// Then it sorts the values and writes a run to a temporary file, as copies of their memory. It merges the runs when they are read
+// back. If everything fits into memory, no file is created, and values that arrive in order are neither sorted nor merged.
 package extsort
 
 import (
@@ -261,8 +261,8 @@ func (s *Sorter[T]) Close() error {
 // Sequence is an iterator: it stores the next value in v and reports whether there was one.
 type Sequence[T any] func(v *T) (bool, error)
 
-// Values returns the sequence of values in r, which were written as by Bytes. The buffer of r must have space for at least one
-// value. Values panics if T contains pointers.
+// Values returns the sequence of values in r, each in the form that Bytes returns. The buffer of r must have space for at least
+// one value. Values panics if T contains pointers.
 func Values[T any](r *bufio.Reader) Sequence[T] {
 	checkType[T]()
 	return func(v *T) (bool, error) {
@@ -304,7 +304,7 @@ func NewMerger[T any](sequences []Sequence[T], compare func(a, b *T) int) (*Merg
 	return m, nil
 }
 
-// Peek returns the value that Next will store, or nil if there is none. It is valid until the next call of Next.
+// Peek returns the value that Next will store, or nil if there is none. The value is valid until the next call of Next.
 func (m *Merger[T]) Peek() *T {
 	if m.heads.Len() == 0 {
 		return nil
@@ -436,7 +436,7 @@ func (t *File) Flush() error {
 	return nil
 }
 
-// Section returns a reader for size bytes, starting at start. It requires Flush.
+// Section returns a reader for size bytes of the file, starting at the offset start. It requires Flush.
 func (t *File) Section(start, size int64) *io.SectionReader {
 	return io.NewSectionReader(t.f, start, size)
 }

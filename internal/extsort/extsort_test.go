@@ -275,7 +275,7 @@ func encode(all ...pair) io.Reader {
 	return &b
 }
 
-// Among equal values, the one from the earlier sequence comes first; empty sequences are accepted.
+// Among equal values, the value from the earlier sequence comes first; empty sequences are accepted.
 func TestMerger(t *testing.T) {
 	var sequences []Sequence[pair]
 	for _, r := range []io.Reader{

@@ -56,8 +56,8 @@ func (r *Ranks) Each(ctx context.Context, visit func(group, i, number int64) err
 // Close removes the temporary file.
 func (r *Ranks) Close() error { return r.numbers.Close() }
 
-// Percentile returns the index of a percentile among n sorted numbers: the index of the first number such that at least that
-// percentage of numbers is not greater.
+// Percentile returns the index of a percentile among n sorted numbers: the index of the first number that is greater than or
+// equal to at least that percentage of the numbers.
 func Percentile(n, percent int64) int64 {
 	whole, rest := n/100, n%100
 	return whole*percent + (rest*percent+99)/100 - 1

@@ -39,7 +39,7 @@ type Hit struct {
 	Track       timeline.TrackID
 	Lane        uint32
 	Where       []string // "name", "category", "id", "label", "url" of a function, and paths of arguments such as args.data.url
-	Text        string   // the first matching text other than the name; an extract if it is long
+	Text        string   // the first matching text other than the name; an extract if the text is long
 	Samples     int64    // of a Function
 	SameRequest []*Hit   // events of other processes that belong to the same request, see relate
 

@@ -18,8 +18,8 @@ type latest struct {
 	hit     int
 }
 
-// relate finds hits in different processes that belong to the same request: an event, and a slice of another process that is
-// open at that time and has the same request id, or the same URL if one of them has no id.
+// relate finds hits in different processes that belong to the same request. These are an event and a slice of another process
+// that is open at the time of the event. Both have the same request id or, if one of the two has no request id, the same URL.
 func (r *Result) relate() {
 	requests := map[string][]latest{}
 	for i := range r.Hits {
@@ -48,7 +48,7 @@ func (r *Result) relate() {
 // lasts reports whether a slice is still open at a time after its start.
 func (h *Hit) lasts(at timeline.Nanos) bool { return h.Dur == timeline.NoTime || at-h.TS <= h.Dur }
 
-// updateLatest makes a slice the latest of its process, unless another one ends later.
+// updateLatest makes a slice the latest of its process, unless another slice of the process ends later.
 func (r *Result) updateLatest(list []latest, hit int) []latest {
 	h := &r.Hits[hit]
 	at := slices.IndexFunc(list, func(l latest) bool { return l.process == h.process })

@@ -195,7 +195,7 @@ func (b *binder) group(group []timeline.Record) error {
 	return nil
 }
 
-// reset clears the state of the previous timestamp, most of which is usually empty.
+// reset clears the state of the previous timestamp. Most of this state is usually empty.
 func (b *binder) reset() {
 	if len(b.byEvent) > 0 {
 		clear(b.byEvent)
@@ -301,7 +301,7 @@ func addTime(ts, after timeline.Nanos) timeline.Nanos {
 	}
 }
 
-// breakFlow adds a start or step that binds to nothing, because it affects the flow that precedes it.
+// breakFlow adds a start or step that binds to nothing, because it affects the preceding flow.
 func (b *binder) breakFlow(e *end) error {
 	if e.role == timeline.FlowEnd || e.Space != timeline.FlowV1 && e.Space != timeline.FlowV2 {
 		return nil
@@ -387,8 +387,8 @@ func (b *binder) next(e *end, track timeline.TrackID) error {
 	return nil
 }
 
-// laterStart is a start at this time that may be next. event is the largest input index among such starts on the thread up to
-// this one, so that a binary search finds the first start after an event.
+// laterStart is a start at this time that may be next. The field event is the largest input index among such starts on the thread
+// up to this one, so that a binary search finds the first start after an event.
 type laterStart struct {
 	event uint32
 	start int // index in starts

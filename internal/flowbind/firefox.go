@@ -8,12 +8,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// firefox applies the rule of the active flow to a marker (firefox.md 7): an id without an active flow begins one, whatever its
-// role; a terminating id ends the flow with this marker, which still belongs to it.
+// firefox applies the rule of the active flow to a marker (firefox.md 7). An id without an active flow starts a flow, whatever
+// the marker's role. A terminating id ends the flow, but the marker with that id still belongs to the flow.
 //
 // All members of a flow form one chain with one id. A flow's only member also has an id, so that the output shows which markers
-// belong to a flow. Members that start at the same time are chained in output order, which differs from the rule if one contains
-// the other.
+// belong to a flow. Members that start at the same time are chained in output order, which differs from the rule if one member
+// contains another.
 func (l *linker) firefox(e *end) {
 	l.lastFirefox = e
 	if l.state == none {

@@ -21,7 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// NestAndResolve nests a timeline, resolves its flows and attaches them. It counts errors in the flows in the timeline's problem
+// NestAndResolve nests a timeline, resolves its flows and attaches them. It adds errors in the flows to the timeline's problem
 // log.
 func NestAndResolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, nil) }
 

@@ -45,8 +45,8 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 // arrow is a line that Perfetto draws between two slices or instants, identified by their events.
 type arrow struct{ from, to uint32 }
 
-// drawer draws arrows from items as Perfetto does (perfetto.md 8): an inactive id begins at its item; an active one draws an
-// arrow from the item with its last occurrence. The arrow starts at the earlier item.
+// drawer draws arrows from items as Perfetto does (perfetto.md 8): an inactive id starts a flow at its item; an active id draws
+// an arrow between its item and the item where the id occurred last. The arrow starts at the earlier item.
 type drawer struct {
 	active  map[uint64]place
 	arrows  []arrow

@@ -101,7 +101,7 @@ func (all *indexed) touch(own map[uint64]bool, b int) bool {
 	return slices.ContainsFunc(all.members[b], func(m flowindex.Member) bool { return own[m.Ordinal] })
 }
 
-// nest reports whether a slice in flow b is directly inside one of own, or the reverse.
+// nest reports whether a slice in flow b is directly inside a slice of own, or the reverse.
 func (all *indexed) nest(own map[uint64]bool, b int) bool {
 	of := map[uint64]bool{}
 	for i := range all.members[b] {

@@ -20,7 +20,7 @@ type links struct {
 
 	drawn   int    // number of own events whose arrows have been drawn
 	sender  end    // the last own event, from which arrows lead to references
-	from    Slice  // start of the arrow to the next own event: the sender, or the work done for it
+	from    Slice  // start of the arrow to the next own event: the sender, or the work done for the sender
 	referer uint64 // 1 + ordinal of the last reference; 0: none
 }
 
@@ -60,8 +60,8 @@ func (l *linker) finishLink() {
 	l.links = links{own: l.links.own[:0]}
 }
 
-// drawOwn draws the arrows to own events before the given event, or to all if it is nil. Events from several inputs form one
-// chain of request, work and response. Within one input, the input's reader draws the arrows.
+// drawOwn draws the arrows to the own events before the given event, or to all own events if the given event is nil. Events from
+// several inputs form one chain of request, work and response. Within one input, the input's reader draws the arrows.
 func (l *linker) drawOwn(before *end) {
 	k := &l.links
 	if !k.several {
@@ -76,8 +76,8 @@ func (l *linker) drawOwn(before *end) {
 	}
 }
 
-// drawReference draws the arrow from the span to the waiting reference; next is the following reference, or nil. Every reference
-// to a span has its own arrow.
+// drawReference draws the arrow from the span to the waiting reference; the parameter next is the following reference, or nil.
+// Every reference to a span has its own arrow.
 func (l *linker) drawReference(next *end) {
 	k := &l.links
 	if !k.waiting || !k.several {
@@ -92,8 +92,9 @@ func (l *linker) drawReference(next *end) {
 	l.refer(e, answered && e.role == timeline.FlowServe)
 }
 
-// refer draws the arrow from the sender to a reference, unless both are in the same input, whose reader draws it. If
-// answered is set, the arrow to the next own event starts at the reference.
+// refer draws the arrow from the sender to a reference. It draws nothing if both are in the same input, because the reader of the
+// input draws that arrow, or if the last arrow leads to the same event. If answered is set, the arrow to the next own event
+// starts at the reference.
 func (l *linker) refer(e *end, answered bool) {
 	k := &l.links
 	if e.input == k.sender.input || e.slice.Ordinal+1 == k.referer { // a span can be both parent and link of the event
@@ -106,7 +107,7 @@ func (l *linker) refer(e *end, answered bool) {
 	}
 }
 
-// lead draws an arrow to e; on means that the flow continues from e.
+// lead draws an arrow from a slice to the slice of e. If on is set, the flow continues from e.
 func (l *linker) lead(from Slice, e *end, on bool) {
 	k := &l.links
 	if l.state == none {

@@ -37,8 +37,8 @@ type linker struct {
 	start    end    // the end that started the flow
 	arrows   int    // number of the flow's arrows so far
 
-	// The chain under construction: a sequence of slices with one id, each the producer of the next. tail is its last slice; last
-	// is written only once it is known whether the chain ends there.
+	// The chain under construction: a sequence of slices with one id, each the producer of the next. tail is the last slice of
+	// the chain. The reference last is written only when it is known whether the chain ends there.
 	chain bool
 	tail  Slice
 	last  timeline.FlowRef
@@ -124,8 +124,8 @@ func (l *linker) chrome(e *end) {
 	}
 }
 
-// breakFlow processes a start or step outside all slices. No flow can start there, but it separates a flow that has ended from
-// later ends with the same id, which must not become further ends of that flow.
+// breakFlow processes a start or step outside all slices. No flow can start there, but the start or step separates a flow that
+// has ended from later ends with the same id, which must not become further ends of that flow.
 func (l *linker) breakFlow() {
 	if l.state == closed {
 		l.finish()
@@ -202,7 +202,7 @@ func (l *linker) endChain() {
 	l.chain = false
 }
 
-// arrow draws an arrow from the producer to the slice of e. It returns false if they are the same.
+// arrow draws an arrow from the producer to the slice of e. It returns false if both are the same slice.
 func (l *linker) arrow(e *end) bool {
 	from, to := l.producer, e.slice
 	if from.Ordinal == to.Ordinal {
@@ -224,8 +224,7 @@ func (l *linker) arrow(e *end) bool {
 		ref.Terminating, ref.Backwards = true, true
 		l.write(ref)
 	case from.TS == to.TS:
-		// Walk reverses such an arrow if flows form a cycle. A separate chain prevents it from reversing the other arrows as
-		// well.
+		// Walk reverses such an arrow if flows form a cycle. A separate chain prevents Walk from also reversing the other arrows.
 		l.beginChain(&from, l.sent)
 		ref := l.member(&to, from.Ordinal, e.passed())
 		ref.Terminating = true

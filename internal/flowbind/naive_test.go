@@ -110,7 +110,7 @@ func (n *naive) carrier(s *step) *step {
 	return nil
 }
 
-// bound is an end with its slice, or nil if it binds to none.
+// bound is an end with its slice, or nil if the end binds to none.
 type bound struct {
 	step, slice *step
 }
@@ -224,8 +224,8 @@ func (n *naive) arrow(from, to *step) bool {
 	return true
 }
 
-// randomFlows returns random slices and flows on a few threads. span is the range of their times: the smaller it is, the more
-// events share a time.
+// randomFlows returns random slices and flows on a few threads. The parameter span is the range of their times: the smaller it
+// is, the more events share a time.
 func randomFlows(seed uint64, n, span int) string {
 	r := rand.New(rand.NewPCG(seed, 9))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }

@@ -86,7 +86,7 @@ type stepWriter struct {
 	err     error
 }
 
-// step adds an end that the linker has processed; before is the state of its key before the end.
+// step adds an end that the linker has processed; the parameter before is the state of the end's key before this end.
 func (c *stepWriter) step(e *end, before state) {
 	if c == nil || e.unbound {
 		return

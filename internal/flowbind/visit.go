@@ -10,14 +10,15 @@ import (
 
 // Visitor receives the flows in the input one at a time, sorted by key; flows with equal keys are in time order.
 type Visitor interface {
-	// Begin starts a flow with its first member. at is the time, inside the slice, at which the flow passes the member.
+	// Begin starts a flow with its first member. The parameter at is the time, inside the slice, at which the flow passes the
+	// member.
 	Begin(key Key, at timeline.Nanos, s *Slice)
-	// Follow adds a member to which the flow leads from the slice with the ordinal from: the last member, or an earlier one that
-	// has several outgoing arrows.
+	// Follow adds a member. The flow leads to it from the member with the given ordinal, which is the last member or an earlier
+	// member with several outgoing arrows.
 	Follow(at timeline.Nanos, s *Slice, from uint64)
-	// Join adds a member after the last one. The two may be the same.
+	// Join adds a member after the last one. Both may be the same slice.
 	Join(at timeline.Nanos, s *Slice)
-	// End ends the flow. ended is set if the input ends the flow.
+	// End ends the flow. The parameter ended reports whether the input ends the flow.
 	End(ended bool)
 }
 

@@ -9,7 +9,7 @@ type Link string
 
 const (
 	Shared Link = "shared" // a slice or instant is a member of both
-	Inside Link = "inside" // a member of the new flow is inside a member of the other flow: that member's work continued elsewhere
+	Inside Link = "inside" // a member of the new flow is inside a member of the other flow, whose work continued elsewhere
 	Around Link = "around" // a member of the new flow contains a member of the other flow, and so caused it
 )
 
@@ -20,7 +20,7 @@ type Connection struct {
 
 	From    int    // number of the previous flow
 	Link    Link   // kind of the step
-	Through Member // the member of Flow that connects them
+	Through Member // the member of Flow that connects the two flows
 }
 
 // Connected calls fn once for each flow that can be reached from the given ones, nearest first. It follows slices and instants
@@ -96,7 +96,7 @@ func (c *ConnectedMarkers) find(flow uint64) uint32 {
 	return f
 }
 
-// join merges two groups. The representative of the larger one remains.
+// join merges two groups. The representative of the larger group remains.
 func (c *ConnectedMarkers) join(a, b uint64) {
 	to, from := c.find(a), c.find(b)
 	if to == from {

@@ -220,8 +220,8 @@ func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefo
 		if want := number(f.Outgoing); !slices.Equal(inside, want) {
 			t.Errorf("%s leads to %v, want %v", f.ID, inside, want)
 		}
-		// In the reference, an interval that is not stack-based is inside a stack-based one, but the latter's outgoing flows do
-		// not include it. Here, it is on a separate track.
+		// In the reference, an interval that is not stack-based is inside a stack-based one, but the outgoing flows of the
+		// stack-based interval do not include it. Here, the interval that is not stack-based is on a separate track.
 		if want := number(f.Incoming); !slices.Equal(around, want) && !c.beside(f.Members) {
 			t.Errorf("%s comes from %v, want %v", f.ID, around, want)
 		}

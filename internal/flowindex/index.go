@@ -16,8 +16,8 @@ import (
 )
 
 // Index finds the flows in a trace by input id (which the output replaces), by time and by slice, and the flows connected to a
-// flow. Its flows are the input's: a flow that the output must write with several ids because one slice leads to several others
-// is one flow here, and flows with a single slice are included.
+// flow. Its flows are the flows in the input. If the output must write a flow with several ids, because one slice leads to
+// several others, it is still one flow here. Flows with a single slice are included.
 //
 // An Index needs about 200 bytes for each flow end, and uses temporary files beyond the timeline's memory budget. It must be
 // closed before the trace is, and is not safe for concurrent use.
@@ -36,7 +36,8 @@ type Flow struct {
 	Kind   string // kind of the id: "event" or "bind_id" (both from Chrome), "perfetto", "firefox" or "link"
 	ID     string // id in the input, in the form that Index.Find accepts; ids can be reused
 
-	// Name and Category come from the flow's events. Only flows of kind "event" have them; for these, they are part of the id.
+	// Name and Category come from the flow's events. Only flows of kind "event" have them; for such flows, they are part of the
+	// id.
 	Name, Category string
 
 	Start   timeline.Nanos // start of the id

@@ -519,7 +519,7 @@ func TestConnectedMany(t *testing.T) {
 	}
 }
 
-// The markers connected with a flow belong to the flows that Connected reaches from it; each counts only once.
+// The markers connected with a flow belong to the flows that Connected reaches from it; each marker counts only once.
 func TestConnectedMarkers(t *testing.T) {
 	ctx := context.Background()
 	for _, text := range []string{

@@ -10,7 +10,7 @@ import (
 type Label struct{ Name, Category string }
 
 // Labels returns the labels of the slices and instants with the given ordinals, which must be sorted. It reads only the timeline
-// segments that contain them.
+// segments that contain these slices and instants.
 func (x *Index) Labels(ctx context.Context, ordinals []uint64) (map[uint64]Label, error) {
 	labels := make(map[uint64]Label, len(ordinals))
 	if x.t.SegmentCount() == 0 {
@@ -59,8 +59,8 @@ func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label La
 // maxBatch limits the number of labels in memory.
 const maxBatch = 1 << 16
 
-// starts returns the slices in one segment at which flows start, beginning with membership number from, and the number of
-// memberships that it read.
+// starts reads the memberships from the given index on. It returns the slices in one segment at which flows start, and the number
+// of memberships that it read.
 func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int, err error) {
 	segment := -1
 	var p membership
@@ -84,7 +84,7 @@ func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int,
 	}
 }
 
-// batch calls fn for the flows that start at the n memberships beginning with number from.
+// batch calls fn for the flows that start at the n memberships from the given index on.
 func (x *Index) batch(ctx context.Context, from, n int, labels map[uint64]Label, fn func(Flow, Member, Label) error) error {
 	var p membership
 	c := x.memberships.From(from)

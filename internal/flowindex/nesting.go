@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// nesting is a pair of slices with flows on one track, one directly inside the other: for example, a task and a step of it from
-// which a flow continues.
+// nesting is a pair of slices with flows on one track, one directly inside the other: for example, a task and the step in this
+// task from which a flow continues.
 type nesting struct{ inner, outer uint64 }
 
 func compareOuter(a, b *nesting) int {

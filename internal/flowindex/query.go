@@ -92,8 +92,8 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 	return nil
 }
 
-// Find returns the flows that have an id at a given time: the last flow with that id that starts at or before the time, even if
-// it has already ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each
+// Find returns the flows that an id means at a given time: the last flow with the id that starts at or before the time, even if
+// the flow has already ended (firefox.md 7). If ids are separate for each name and category, there may be one flow for each
 // combination.
 //
 // The id has the form used in the input. Chrome ids are decimal or hexadecimal numbers, with or without 0x; text that can be

@@ -21,7 +21,7 @@ type Entry struct {
 }
 
 // A Walker lists the files below a folder in the order of their paths, compared component by component. It skips hidden files and
-// folders and does not follow links to folders. It stores the names in one folder per level.
+// folders and does not follow links to folders. It stores only the names in the folders on the way to the current entry.
 type Walker struct {
 	dir     string
 	pattern Glob
@@ -43,7 +43,7 @@ type dirEntry struct {
 }
 
 // NewWalker returns a walker for the folder dir. Files must match pattern unless it is nil. The walker does not enter the folder
-// skip; nil: it enters all folders.
+// that skip describes; if skip is nil, it enters all folders.
 func NewWalker(dir string, pattern Glob, skip fs.FileInfo) (*Walker, error) {
 	w := &Walker{dir: dir, pattern: pattern, skip: skip}
 	w.enter("")

@@ -16,7 +16,7 @@ import (
 )
 
 // detect determines the format of an unpacked input from its content (chrome-json.md 2). It may read far ahead: the deciding key
-// can follow megabytes of another member. in keeps all data that was read, for the reader.
+// can follow megabytes of another member. The replay keeps all data that was read, for the reader.
 func detect(in *replay) (Format, error) {
 	head, err := in.Peek()
 	if err == io.EOF {
@@ -63,7 +63,8 @@ func startOfText(head []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
 }
 
-// detectObject decides by the members of a JSON object. first starts at the opening brace and is the rest of Peek's result.
+// detectObject decides by the members of a JSON object. The parameter first is the rest of Peek's result, from the opening brace
+// on.
 func detectObject(in *replay, first []byte) (Format, error) {
 	var scan memberScan
 	for {
@@ -97,8 +98,9 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	return "", fmt.Errorf("%w: a JSON object %s; %w", ErrUnknownFormat, scan.describeMembers(), hint)
 }
 
-// detectArray decides by the first element of a JSON array: a self-profile in a list has profiles, and an OpenTelemetry resource
-// has spans. Everything else is read as a list of events, whose reader reports errors. first starts at the opening bracket.
+// detectArray decides by the first element of a JSON array, which can be a JS self-profile or have OpenTelemetry spans. Any other
+// array is read as a list of events, whose reader reports errors. The parameter first is the rest of Peek's result, from the
+// opening bracket on.
 func detectArray(in *replay, first []byte) (Format, error) {
 	first = first[1:]
 	scan := memberScan{inArray: true}
@@ -207,7 +209,7 @@ func elementMemberOf(list member, key []byte) member {
 	return 0
 }
 
-// formatOf returns the format of an object with these members, or "" if they do not decide.
+// formatOf returns the format of an object with these members, or "" if the members do not decide.
 func (m member) formatOf() Format {
 	has := func(all member) bool { return m&all == all }
 	switch {

@@ -50,7 +50,7 @@ func foreignFormat(head []byte) (what, readBy string) {
 	return "", ""
 }
 
-// isPprof reports whether a file starts like a pprof Profile: only with its fields, including a value type.
+// isPprof reports whether a file starts like a pprof Profile: it has only fields of a Profile, including a value type.
 func isPprof(head []byte) bool {
 	const lens, varints = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 | 1<<13, 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
 	const sampleType, periodType, last = 1, 11, 15

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 )
 
-// An input is unpacked and has a known format. It counts the bytes read from it.
+// An input is unpacked and has a known format. It counts the bytes that are read.
 type input struct {
 	format   Format
 	unpacked *inputs.Source

@@ -52,8 +52,8 @@ func (o *Options) wantsProfiles() bool {
 	return o.JSCalls != JSCallsOff || o.Samples != pftrace.NoSamples || o.Profile != ""
 }
 
-// sampleShare is the divisor that gives the samples' share of the memory budget; they are stored until their threads' events are
-// known.
+// sampleShare is the divisor that gives the samples' share of the memory budget; samples are stored until their threads' events
+// are known.
 const sampleShare = 16
 
 // profileAssembler returns an assembler for the V8 profiles in a trace, or nil if they are not wanted.
@@ -70,7 +70,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 }
 
 // addProfiles adds the samples and states of the profiles in a trace; c may be nil. Profiles of the same thread cover the same
-// time, so only the chosen one is added, unless all are requested.
+// time, so only the chosen profile is added, unless all are requested.
 func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error {
 	b := l.builder
 	if c == nil {
@@ -136,7 +136,7 @@ func (l *loader) describeSamples(t *jsThread) {
 }
 
 // mainThreads returns a function that finds the main thread of a process: the thread with Chrome's name for main threads, or the
-// one with the process's number, which may have no events (profile-calls.md 2).
+// thread with the process's number, which may have no events (profile-calls.md 2).
 func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool) {
 	byNumber, byName := map[timeline.TrackID]timeline.TrackID{}, map[timeline.TrackID]timeline.TrackID{}
 	for _, th := range b.Threads() {

@@ -53,8 +53,9 @@ func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
 	return OneWithSurvey(ctx, src, opts, nil)
 }
 
-// OneWithSurvey is One for a trace that is both reported on and written: survey receives the trace before attribution, with its
-// own report to complete. Problems that survey adds do not appear in the returned trace, which equals the result of One.
+// OneWithSurvey is One for a trace that is both reported on and written: survey receives the trace before attribution, with a
+// separate report that survey can complete. Problems that survey adds do not appear in the returned trace, which equals the
+// result of One.
 func OneWithSurvey(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
 	return load(ctx, opts, survey, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
 }
@@ -197,7 +198,7 @@ func (l *loader) resolve(ctx context.Context) (*timeline.Timeline, error) {
 	return tl, nil
 }
 
-// readOne reads the only input; read is the reader for its format.
+// readOne reads the only input. The parameter read is the reader for the input's format.
 func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx context.Context, r io.Reader, f Format) error) error {
 	in, err := openInput(ctx, src, l.opts.From, l.opts.TempDir)
 	if err != nil {
@@ -227,7 +228,7 @@ func (l *loader) countInput(in *input, prefix string) {
 	}
 }
 
-// withinMemory calls read, and cancels it if it exceeds the memory budget.
+// withinMemory calls read, and cancels the call if the memory budget is exceeded.
 func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

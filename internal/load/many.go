@@ -88,8 +88,8 @@ func (m *merger) reportUnlinked() {
 	}
 }
 
-// fail handles an unreadable input. Without KeepGoing, the error ends the job; errors that do not come from the input always end
-// it.
+// fail handles an unreadable input. Without KeepGoing, or if the input is the reference, the error ends the job; errors that do
+// not come from the input always end the job.
 func (m *merger) fail(ctx context.Context, i int, err error) error {
 	if file := m.job.Sources[i].File; file != "" {
 		err = fmt.Errorf("%s: %w", file, err)
@@ -129,8 +129,9 @@ func (m *merger) collectAll(ctx context.Context) error {
 // maxOpenInputs limits how many inputs can be open at the same time.
 const maxOpenInputs = 2
 
-// eachInput calls read for the inputs, in order, until it returns false. It reads two inputs at a time unless their readers load
-// the whole input: for many small inputs, this is less work than dividing each among workers.
+// eachInput calls read for the inputs, in order, until read returns false. With several workers, it reads Chrome JSON traces two
+// at a time: for many small inputs, this is less work than dividing each among workers. It reads every other input alone, because
+// its reader may load the whole input.
 func (m *merger) eachInput(read func(i int) bool) {
 	var (
 		next  atomic.Int64
@@ -263,7 +264,7 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 }
 
 // readAll reads the events of all inputs that have an offset. If an input fails only at this stage, because a profile is too
-// large, for example, readAll reads the other inputs again without it.
+// large, for example, readAll starts over without this input.
 func (m *merger) readAll(ctx context.Context) error {
 	var dropped []string // arguments that connect inputs but do not belong in the output
 	m.args, dropped = m.args.With(m.job.Args()...)
@@ -372,7 +373,8 @@ func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 }
 
 // placeCalls chooses the track for the calls of a sampled thread in the current input: the track with the input's events on the
-// thread, or a separate one if any of the first earlier threads, which belong to earlier inputs, already puts calls there.
+// thread, or a separate track if a sampled thread from an earlier input already puts calls there. The parameter earlier is the
+// number of sampled threads from earlier inputs.
 func (m *merger) placeCalls(t *jsThread, earlier int) {
 	t.events = m.stage.Place(t.Track)
 	if t.calls == t.Track {

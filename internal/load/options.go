@@ -44,9 +44,9 @@ type Options struct {
 	// node. Each makes the output larger and slower to load.
 	CallDetails bool
 
-	// Profile selects the V8 profiles in a trace: "" selects, for each thread, the one that DevTools shows; ProfileAll adds the
-	// others, each on a separate thread; an id selects the profile with this id and, for other threads, the ones that DevTools
-	// shows. Ids are unique only within a process: "1234:0x3" is in process 1234. An unknown id is an error.
+	// Profile selects the V8 profiles in a trace: "" selects, for each thread, the profile that DevTools shows. ProfileAll adds
+	// the other profiles, each on a separate thread. An id selects the profile with this id and, for other threads, the profiles
+	// that DevTools shows. Ids are unique only within a process: "1234:0x3" is in process 1234. An unknown id is an error.
 	Profile string
 
 	// Attribute requests attribution of the work (docs/attribution.md); the result is written into the trace as WriteBack
@@ -58,7 +58,7 @@ type Options struct {
 	// WriteBack selects the parts of an attribution to write; the zero value selects everything.
 	WriteBack attribution.WriteBack
 
-	// Report receives the report that Inspect would return, from Open; nil: not requested.
+	// Report, if not nil, receives from Open the report that Inspect would return.
 	Report *Report
 
 	// KeepFlowIDs keeps textual flow ids in the result of Open, so that a flow.Index can show them.
@@ -68,8 +68,8 @@ type Options struct {
 	// 256 MiB. Values too small to work with are raised. Tables of names and tracks have their own limits.
 	Memory int64
 
-	// TempDir is the folder for temporary files; "" means os.TempDir. They are removed before a function of this package returns,
-	// or when the trace is closed.
+	// TempDir is the folder for temporary files; "" means os.TempDir. The files are removed before a function of this package
+	// returns, or when the trace is closed.
 	TempDir string
 
 	// Workers is the number of goroutines that scan, attribute, encode and compress; 0 means one per core. Each needs 16 MiB of
@@ -106,8 +106,8 @@ const (
 type JSCalls string
 
 const (
-	// JSCallsRefined derives calls. In Chrome and Node traces, they nest with the events on the thread: no call crosses an event
-	// or starts in a garbage collection, and hardly any sample is lost.
+	// JSCallsRefined derives calls. In Chrome and Node traces, the calls nest with the events on the thread: no call crosses an
+	// event or starts in a garbage collection, and hardly any sample is lost.
 	JSCallsRefined JSCalls = "refined"
 	// JSCallsDevTools derives the calls that Chrome DevTools shows for such traces. For profiles without events, it equals
 	// JSCallsRefined.
@@ -116,7 +116,8 @@ const (
 	JSCallsOff JSCalls = "off"
 )
 
-// Validate returns an error, listing the valid values, if an option has an invalid one. Functions that take Options call it.
+// Validate returns an error, listing the valid values, if an option has an invalid one. Functions that take Options call
+// Validate.
 func (o Options) Validate() error { return o.complete() }
 
 // complete replaces empty strings with their defaults and rejects invalid values.

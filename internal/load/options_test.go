@@ -2,7 +2,7 @@ package load
 
 import "testing"
 
-// Empty strings become the defaults; unknown strings are rejected with a list of valid ones.
+// Empty strings become the defaults; unknown strings are rejected with a list of valid strings.
 func TestOptionWords(t *testing.T) {
 	var opts Options
 	if err := opts.complete(); err != nil {

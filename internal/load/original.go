@@ -76,7 +76,7 @@ func (k *originalTrace) read(ctx context.Context, l *loader, r io.Reader) error 
 	return perfetto.Read(ctx, io.TeeReader(r, k.file), l.builder, opts)
 }
 
-// write writes the trace with the attribution: it inserts the attribution into the copy, writes the copy unchanged if that
+// write writes the trace with the attribution: it inserts the attribution into the copy, writes the copy unchanged if the copy
 // already contains exactly this attribution, or encodes the trace anew.
 func (k *originalTrace) write(ctx context.Context, dst io.Writer, t *Trace, buffers *pfwire.Buffers) error {
 	added := t.additions()
@@ -100,7 +100,7 @@ func (k *originalTrace) write(ctx context.Context, dst io.Writer, t *Trace, buff
 	return t.write(ctx, dst, buffers)
 }
 
-// copy calls write to write the copy to dst, and records its size and duration.
+// copy calls the function write, which writes the copy to dst. It records the size of the output and the duration of the call.
 func (k *originalTrace) copy(t *Trace, dst io.Writer, write func(dst io.Writer, src io.Reader) error) error {
 	began := time.Now()
 	counted := &countingWriter{w: dst}

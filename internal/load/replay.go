@@ -33,8 +33,8 @@ func newReplay(src io.Reader, limit int, tempDir string) *replay {
 	return &replay{src: src, limit: limit, tempDir: tempDir}
 }
 
-// Peek reads the next bytes of the input and keeps them for Read. They are valid until the next call. At the end of the input,
-// Peek returns io.EOF. It must not be called after Read.
+// Peek reads the next bytes of the input and keeps them for Read. The bytes are valid until the next call. At the end of the
+// input, Peek returns io.EOF. It must not be called after Read.
 func (r *replay) Peek() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err

@@ -76,7 +76,8 @@ func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 	return nil
 }
 
-// additions returns what the attribution adds to the trace, or nil if there is no attribution or it is already attached.
+// additions returns what the attribution adds to the trace, or nil if there is no attribution or the attribution is already
+// attached.
 func (t *Trace) additions() *writeback.Additions {
 	if t.attributed == nil {
 		return nil

@@ -16,7 +16,7 @@ type collector struct {
 	opts Options
 	p    *Profile
 
-	owners  []timeline.TrackID // by TrackID: the thread of a track's slices or samples; 0: they do not count
+	owners  []timeline.TrackID // by TrackID: the thread of a track's slices or samples; 0: not counted
 	threads map[timeline.TrackLane]int
 	sampled map[timeline.TrackID]*sampledThread
 	sums    map[sumKey]int
@@ -79,8 +79,8 @@ func newCollector(p *Profile, opts Options) *collector {
 	return c
 }
 
-// ownerOf returns the thread whose work a track shows, or the track itself if the producer made it. It returns 0 if the track
-// shows states, intervals or something outside a thread.
+// ownerOf returns the thread whose work a track shows, or the track itself if the producer created the track. It returns 0 if the
+// track shows states, intervals or something outside a thread.
 func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	if tl.TrackKind(id) == timeline.ThreadTrack {
 		return id
@@ -128,7 +128,7 @@ func (c *collector) measure(ctx context.Context) error {
 	return err
 }
 
-// item adds an item of the timeline; open holds the slices around it.
+// item adds an item of the timeline. The parameter open holds the slices around the item.
 func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	owner := c.owners[it.Track]
 	if owner == 0 {

@@ -39,7 +39,7 @@ func (e *UnknownTypeError) Error() string { return e.err.Error() }
 // unattributed is the frame for stacks without a context.
 const unattributed = "(unattributed)"
 
-// newContextTable attributes the work in a trace. by is the requested type, "" for all.
+// newContextTable attributes the work in a trace. The parameter by is the requested type; "" means all types.
 func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*contextTable, error) {
 	result, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {

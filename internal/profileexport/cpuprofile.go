@@ -21,7 +21,7 @@ const (
 
 // WriteCPUProfiles writes a V8 CPU profile for each thread, with times in microseconds: every sample or, for slices, every change
 // of the stack. Gaps become idle samples. The profile must be Ordered, and can be written only once. For each thread, create is
-// called with its index, and must call fill with the destination.
+// called with the thread's index, and must call fill with the destination.
 func (p *Profile) WriteCPUProfiles(ctx context.Context, create func(thread int, fill func(io.Writer) error) error) error {
 	return p.eachThread(ctx, func(thread int, next func(*piece) (bool, error)) error {
 		b := newCPUProfile(p)
@@ -87,8 +87,8 @@ func (b *cpuProfile) add(x *piece) {
 	b.end = max(b.end, x.start+x.length)
 }
 
-// close ends the last sample. Readers assume that it has the average length of the others (profile-calls.md 3), so if it does
-// not, close adds an idle sample after it.
+// close ends the last sample. Readers assume that the last sample has the average length of the others (profile-calls.md 3). If
+// its length differs by more than 1 µs, close adds an idle sample after it.
 func (b *cpuProfile) close() {
 	n := len(b.times)
 	if n == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/words"
 )
 
-// WriteFolded writes a line for each stack, the input of flame graph scripts: process, thread and frames, separated by semicolons, a
-// space, and the time in nanoseconds. Stacks without time are omitted. The lines are sorted.
+// WriteFolded writes a line for each stack, in the form that flame graph scripts read: process, thread and frames, separated by
+// semicolons, followed by a space and the time in nanoseconds. Stacks without time are omitted. The lines are sorted.
 func (p *Profile) WriteFolded(w io.Writer) error {
 	lines := map[string]int64{}
 	var path []FrameID

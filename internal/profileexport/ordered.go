@@ -11,7 +11,7 @@ var errNotOrdered = errors.New("the profile has sums only")
 // cancelEvery is the number of pieces between checks of the context.
 const cancelEvery = 1 << 14
 
-// eachThread calls fn for every thread that has pieces, with an iterator over them in time order.
+// eachThread calls fn for every thread that has pieces, with an iterator over these pieces in time order.
 func (p *Profile) eachThread(ctx context.Context, fn func(thread int, next func(*piece) (bool, error)) error) error {
 	if p.pieces == nil {
 		return errNotOrdered

@@ -19,8 +19,8 @@ const (
 )
 
 // WritePprof writes the profile in pprof format, compressed with gzip: for every stack its count, time and, if known, CPU time,
-// with the thread, the category and the contexts as labels. name is the program's name in pprof. Equal profiles result in
-// identical bytes.
+// with the thread, the category and the contexts as labels. The parameter name is the program's name in pprof. Equal profiles
+// result in identical bytes.
 func (p *Profile) WritePprof(w io.Writer, name string) error {
 	totals := p.tl.Totals()
 	out := &profile.Profile{

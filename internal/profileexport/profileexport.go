@@ -1,11 +1,11 @@
 // Package profileexport builds profiles of a trace for other tools, from the samples of its threads or the self times of its
-// slices. Collect sums them over a resolved timeline; WritePprof and WriteFolded write the sums; WriteSpeedscope and
+// slices. Collect computes the sums over a resolved timeline; WritePprof and WriteFolded write the sums; WriteSpeedscope and
 // WriteCPUProfiles write the stacks in time order.
 //
-// The time of a sample is its weight if that is in nanoseconds, otherwise the time until the next sample
-// (v8profile.SampleLength), as in package report. The time of a slice, on the tracks of threads, excludes the slices
-// inside it. Calls on a separate track are a separate profile; so are the lanes of a thread if stacks are ordered in time. Slices
-// that never end have no time of their own: their time belongs to the slice around them.
+// The time of a sample is its weight if the weight is in nanoseconds, otherwise the time until the next sample
+// (v8profile.SampleLength), as in package report. The time of a slice, on the tracks of threads, excludes the slices inside it.
+// Calls on a separate track are a separate profile; so are the lanes of a thread if stacks are ordered in time. Slices that never
+// end have no time of their own: their time belongs to the slice around them.
 //
 // Memory grows with the number of distinct stacks, within limits, and with 8 bytes for each sample without a weight in nanoseconds, to
 // determine the interval. Stacks in time order are sorted on disk.
@@ -55,7 +55,7 @@ type Options struct {
 // AllContexts selects a context of each type.
 const AllContexts = "context"
 
-// Thread is the origin of stacks: a thread, or a lane of one.
+// Thread is the origin of stacks: a thread, or a lane of a thread.
 type Thread struct {
 	Process string // including its number, as in "Renderer [pid 7]"
 	Name    string // including its number and, for a lane, the lane's number

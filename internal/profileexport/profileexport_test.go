@@ -56,7 +56,7 @@ func collect(t *testing.T, tl *timeline.Timeline, opts profileexport.Options) *p
 	return p
 }
 
-// All export formats of a recording have the same total time, and as many samples as the samples report.
+// All export formats of a recording have the same total time, and the same number of samples as the report on samples.
 func TestFormsAgree(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-paired-tiny.json.gz", "firefox/processed/ff-processed-tiny.json.gz",
@@ -137,7 +137,8 @@ func readFolded(t *testing.T, p *profileexport.Profile) (time timeline.Nanos) {
 	return time
 }
 
-// checkSpeedscope checks a file for speedscope, whose stacks must have the time of the profile. Samples without a stack are like gaps.
+// checkSpeedscope checks a file for speedscope. The stacks in the file must have the total time of the profile. Samples without a
+// stack are like gaps.
 func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	t.Helper()
 	var out bytes.Buffer
@@ -187,7 +188,7 @@ func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	}
 }
 
-// The times of V8's threads, and the idle times, equal the samples report's.
+// The times of V8's threads, and the idle times, equal the times in the report on samples.
 func TestSameAsReport(t *testing.T) {
 	tl := timeline.Of(openFile(t, "chrome/chrome-devtools-small.json.gz"))
 	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})

@@ -55,7 +55,7 @@ type speedscopeWriter struct {
 	path    []FrameID
 }
 
-// profile writes the profile of a thread. In the file, weights follow the stacks, so they are collected in memory.
+// profile writes the profile of a thread. In the file, weights follow the stacks, so the weights are collected in memory.
 func (s *speedscopeWriter) profile(thread int, next func(*piece) (bool, error)) error {
 	t := &s.p.Threads[thread]
 	start := t.Start - s.p.tl.Totals().Start

@@ -71,7 +71,8 @@ func (t *stackTable) frame(f Frame) FrameID {
 	return id
 }
 
-// push returns the stack in which below calls f, or below and false if that stack would exceed a limit.
+// push returns the stack with the frame f on top of another stack. If the new stack would exceed a limit, push returns the other
+// stack and false.
 func (t *stackTable) push(below StackID, f FrameID) (StackID, bool) {
 	key := stackKey{below, f}
 	if id, ok := t.byNode[key]; ok {
@@ -88,7 +89,7 @@ func (t *stackTable) push(below StackID, f FrameID) (StackID, bool) {
 	return id, true
 }
 
-// sampled returns a call stack of the timeline. whole is false if the stack is truncated.
+// sampled returns the stack for a call stack of the timeline. The result whole is false if the stack is truncated.
 func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (stack StackID, whole bool) {
 	if id == 0 {
 		return 0, true

@@ -27,8 +27,9 @@ func Live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A MemoryWatch is the input and output of an operation whose memory use is measured. It measures live memory after every Every
-// bytes of either. The reader or writer waits meanwhile, so that the results do not depend on the machine's speed.
+// A MemoryWatch is the input and output of an operation whose memory use is measured. It measures live memory each time that
+// Every bytes of the input or output have passed. The reader or writer waits meanwhile, so that the results do not depend on the
+// machine's speed.
 type MemoryWatch struct {
 	Input io.Reader
 	Every int   // 512 KiB by default

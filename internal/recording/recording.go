@@ -107,8 +107,8 @@ const (
 	maxWhole = 1_100_000
 )
 
-// In returns the recordings in the given subfolders of traces, for example "firefox/processed", and below them, sorted by name. They
-// are from testdata and, if all tests run, from shared. It omits large ones.
+// In returns the recordings in the given subfolders of traces, for example "firefox/processed", and below them, sorted by name.
+// They are from testdata and, if all tests run, from shared. It omits large recordings.
 func In(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -254,7 +254,7 @@ func locateTestdata() (dir string, ok bool) {
 	return filepath.Join(parent, "testdata"), true
 }
 
-// findUp returns the nearest folder, from the working directory up, that contains name.
+// findUp returns the nearest folder, from the working directory up, that contains a file or folder with the given name.
 func findUp(name string) (dir string, ok bool) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -60,7 +60,8 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 	}
 }
 
-// isTrace reports whether a pattern is trace=ID, which selects the spans of a distributed trace. That needs no attribution.
+// isTrace reports whether a pattern is trace=ID, which selects the spans of a distributed trace. Such a selection needs no
+// attribution.
 func isTrace(p contextPattern) bool { return p.typ == "trace" }
 
 // findTraces returns the spans of the requested distributed traces.

@@ -7,7 +7,7 @@ import (
 )
 
 // pattern is a name, or a glob in which * matches any text and ? matches one character. If a name with exactly this spelling
-// exists, the pattern is that name.
+// exists, the pattern means only that name.
 type pattern string
 
 func (p pattern) isGlob() bool { return strings.ContainsAny(string(p), "*?") }

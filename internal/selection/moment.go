@@ -120,7 +120,7 @@ func (m Moment) In(s Span) (timeline.Nanos, error) {
 // ErrOutside is the error for a moment outside the trace.
 var ErrOutside = errors.New("outside the trace")
 
-// within returns a moment as a time of the trace, and whether that is in the span.
+// within returns a moment as a time of the trace, and whether the time is in the span.
 func (m Moment) within(s Span) (at timeline.Nanos, ok bool) {
 	if m.onClock {
 		return m.at, s.Start <= m.at && m.at <= s.End
@@ -207,8 +207,8 @@ func parseEnd(flag, text string) (*Moment, error) {
 // Whole reports whether the window is the whole trace.
 func (w Window) Whole() bool { return w.from == nil && w.to == nil }
 
-// In returns the window as times of the trace; to is exclusive. Missing ends, and an end at the end of the trace, become the
-// lowest and highest possible times, so that events at the end of the trace are inside.
+// In returns the window as times of the trace. The second time is exclusive. Missing ends, and an end at the end of the trace,
+// become the lowest and highest possible times, so that events at the end of the trace are inside.
 func (w Window) In(s Span) (from, to timeline.Nanos, err error) {
 	from, to = math.MinInt64, math.MaxInt64
 	if w.from != nil {

@@ -93,8 +93,8 @@ func (f *Filter) All() bool {
 	return len(f.processes)+len(f.threads)+len(f.names)+len(f.categories)+len(f.contexts) == 0 && f.window.Whole()
 }
 
-// Selection is a Filter resolved in a trace. Its methods may be called on nil, which selects everything; they are not safe for
-// concurrent use.
+// Selection is a Filter resolved in a trace. Its methods may be called on nil, which selects everything. The methods are not safe
+// for concurrent use.
 type Selection struct {
 	tl       *timeline.Timeline
 	from, to timeline.Nanos
@@ -110,7 +110,7 @@ type Selection struct {
 }
 
 // Bind resolves a filter in a trace. A process, thread, name, category or context that the trace does not contain, or a time
-// outside it, is an error that suggests alternatives. The result is nil if the filter selects everything.
+// outside the trace, is an error that suggests alternatives. The result is nil if the filter selects everything.
 func (f *Filter) Bind(ctx context.Context, tl *timeline.Timeline) (*Selection, error) {
 	if f == nil || f.All() {
 		return nil, nil
@@ -146,7 +146,8 @@ func (s *Selection) Track(id timeline.TrackID) bool {
 	return s == nil || s.tracks == nil || int(id) < len(s.tracks) && s.tracks[id]
 }
 
-// Window returns the selected time; to is exclusive. Limits that are not set are the lowest and highest possible times.
+// Window returns the selected time range. The end is exclusive. Limits that are not set are the lowest and highest possible
+// times.
 func (s *Selection) Window() (from, to timeline.Nanos) {
 	if s == nil {
 		return math.MinInt64, math.MaxInt64
@@ -165,7 +166,7 @@ func (s *Selection) Overlaps(ts, dur timeline.Nanos) bool {
 	return dur == timeline.NoTime || dur > s.from-ts // does not overflow, because 0 ≤ ts < from
 }
 
-// Clip clips an interval to the window. The result is empty, with from = to, if they do not overlap.
+// Clip clips an interval to the window. The result is empty, with from = to, if the interval does not overlap the window.
 func (s *Selection) Clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
 	if s == nil {
 		return from, to
@@ -191,7 +192,7 @@ func (s *Selection) MatchesAnyTime(it *timeline.Item) bool {
 	return s == nil || s.Track(it.Track) && s.hasName(it) && s.hasCategory(it) && s.hasContext(it.Ordinal)
 }
 
-// Named reports whether names are selected and this is one of them.
+// Named reports whether the selection is by name and includes the given name.
 func (s *Selection) Named(name string) bool {
 	return s != nil && s.names != nil && s.names.matches(name)
 }

@@ -89,8 +89,8 @@ func FindThreads(tl *timeline.Timeline, text string) ([]timeline.TrackID, error)
 	return found, nil
 }
 
-// threadsOf returns the threads that match a text: an id in the input, a name, a glob, or PROCESS/THREAD, where each part is
-// one of these.
+// threadsOf returns the threads that match a text: an id in the input, a name, a glob, or PROCESS/THREAD, where each part is an
+// id, a name or a glob.
 func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
 	if found := find(tl, all, pattern(text)); len(found) > 0 {
 		return found
@@ -130,7 +130,8 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 	return found
 }
 
-// find returns the tracks whose id or name is the pattern or, if there are none, those whose names match it as a glob.
+// find returns the tracks whose id or name is the pattern or, if there are none, the tracks whose names match the pattern as a
+// glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
 		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Unlabelled(), tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// aheadSize is the number of occurrences handed over at once, memory permitting. Larger batches make the goroutines wait for
-	// each other less often; waiting costs more than reading.
+	// aheadSize is the maximum number of occurrences handed over at once. Larger batches make the goroutines wait for each other
+	// less often; waiting costs more than reading.
 	aheadSize = 2048
 	// aheadBatches is the number of batches that exist at a time: being read, waiting or being processed.
 	aheadBatches = 4
-	// aheadShare limits all occurrences and values together to 1/16 of the timeline's memory.
+	// aheadShare limits all occurrences and values together to 1/16 of the timeline's memory budget, see aheadLen.
 	aheadShare = 16
 )
 
@@ -31,8 +31,9 @@ func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(grou
 }
 
 // PreparedAhead is OccurrencesAhead with arguments, for a pass that computes an independent value for each occurrence before it
-// processes them in order. prepare runs concurrently with fn; *v holds the value from an earlier call, for reuse. values belong
-// to the group and are valid during the call; they are nil for a group so large that fn must prepare them itself, with ReadArgs.
+// processes them in order. prepare runs concurrently with fn; *v holds the value from an earlier call, for reuse. The parameter
+// values holds one value for each occurrence of the group and is valid during the call of fn. It is nil if the group is so large
+// that fn must prepare the values itself, with ReadArgs.
 func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Head, v *T), fn func(group []Head, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)
 }
@@ -98,7 +99,7 @@ func (r *aheadReader[T]) run(t *Timeline) error {
 	return err
 }
 
-// group adds a group to the batch, after handing over a full batch.
+// group adds a group to the batch. If the batch lacks space for the group, the batch is handed over first.
 func (r *aheadReader[T]) group(g *group) error {
 	if n := len(r.batch.out); n > 0 && (n+g.len() > r.size || r.batch.copiedBytes > copiedChunk/2) {
 		if err := r.handOver(); err != nil {
@@ -128,8 +129,8 @@ func (r *aheadReader[T]) group(g *group) error {
 	return nil
 }
 
-// handOver hands over the batch and takes a free one. After a large batch, it waits for all others, so that only one large batch
-// exists at a time.
+// handOver hands over the batch and takes a free one. After a large batch, it waits until all batches are free, so that only one
+// large batch exists at a time.
 func (r *aheadReader[T]) handOver() error {
 	wait, ordinal := 1, r.batch.ordinal
 	if r.batch.isLarge(r.size) {

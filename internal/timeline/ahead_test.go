@@ -48,7 +48,7 @@ func argOf(tl *Timeline, o *Head) (v int64) {
 	return v
 }
 
-// PreparedAhead calls fn for the same groups as Occurrences, with prepared values except for large groups.
+// PreparedAhead calls fn for the same groups as Occurrences. It prepares the values of all groups except large ones.
 func TestPreparedAhead(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
 		size := aheadLen[int64](memory)
@@ -192,8 +192,8 @@ func TestAheadIsCancelled(t *testing.T) {
 	}
 }
 
-// Reading ahead needs little memory, however long the arguments are, wherever they are in a batch, and however large groups are:
-// only one large group is in memory at a time.
+// Reading ahead needs little memory, however long the arguments are, wherever long arguments are in a batch, and however large
+// groups are: only one large group is in memory at a time.
 func TestAheadHoldsLittle(t *testing.T) {
 	const large = 20_000 // a group of this size needs 2.4 MB for occurrences and 10 MB for arguments
 	for name, c := range map[string]struct {

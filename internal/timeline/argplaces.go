@@ -39,8 +39,8 @@ func appendEmptyMember(b []byte, as, field int) []byte {
 	return wire.EndMessage(wire.AppendBytes(b, field, nil), mark)
 }
 
-// arrayAsText rewrites the most recently closed array, whose annotation starts at start, as JSON text if it still has an empty
-// member.
+// arrayAsText rewrites the most recently closed array as JSON text if it still has an empty member. The parameter start is the
+// offset of the array's annotation.
 func (e *ArgsEncoder) arrayAsText(start int) {
 	r := wire.NewReader(e.buf[start:])
 	r.Next()

@@ -13,13 +13,13 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Args holds the encoded arguments of one event: a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument
-// names as KeyIDs of their timeline, optionally preceded by the text passed to Correlate. An ArgsEncoder encodes them, and they
-// stay encoded on their way to the output. Timeline.ArgList decodes them.
+// Args holds the encoded arguments of one event. They are a sequence of debug_annotations fields of a Perfetto TrackEvent, with
+// argument names as KeyIDs of their timeline. The text passed to Correlate, if any, precedes them. An ArgsEncoder encodes the
+// arguments, and they stay encoded on their way to the output. Timeline.ArgList decodes them.
 type Args []byte
 
 // ArgsEncoder encodes the arguments of events. A value at the top level or in a dictionary needs a preceding Key; null has no
-// representation, see Null. Empty dictionaries and arrays vanish, because Perfetto cannot represent them, except in arrays, where
+// representation, see Null. Empty dictionaries and arrays vanish, because Perfetto cannot represent them; inside arrays, however,
 // they keep their positions. Among values with the same key in a dictionary, the last one wins.
 type ArgsEncoder struct {
 	keys        *stringTable
@@ -152,12 +152,12 @@ func (e *ArgsEncoder) CountOmitted(log *problem.Log, at problem.Position) {
 	}
 }
 
-// asInInput marks a key that is written as in the input. Any other key consists of underscores, and the stored value is their
-// number in the input.
+// asInInput marks a key that is written as in the input. For any other key, which consists of underscores, the stored value is
+// the number of underscores in the input.
 const asInInput = -1
 
-// intern makes name the current key. Numbers are not interned: they are ids that mostly occur once, and a table of them would be
-// larger than the references to it.
+// intern makes name the current key. Numbers are not interned: they are ids that mostly occur once, and a table of the ids would
+// be larger than the references to the table.
 func (e *ArgsEncoder) intern(name []byte) {
 	if isID(name) {
 		e.setInline(name)
@@ -430,8 +430,9 @@ func (e *ArgsEncoder) beginContainer(array bool) {
 // maxExtended limits how often ExtendDict copies an earlier value per event.
 const maxExtended = 64
 
-// ExtendDict opens a dictionary like BeginDict. If its key was used before, the dictionary starts with the earlier value: the
-// members of a dictionary, or any other value as a member of the same name.
+// ExtendDict opens a dictionary like BeginDict. If the open dictionary already has a value with the same key, the new dictionary
+// replaces that value. It starts with the value's members or, if the value is not a dictionary, with the value itself as a member
+// of the same name. After maxExtended such cases in one event, the new dictionary starts empty.
 func (e *ArgsEncoder) ExtendDict() {
 	var before []byte
 	if e.extended < maxExtended {

@@ -288,7 +288,7 @@ func fromProto(tl *timeline.Timeline, a *protos.DebugAnnotation) value {
 	return v
 }
 
-// difference describes how two lists of values differ. Describing deep values is slow, so it first checks for equality.
+// difference describes how two lists of values differ. Describing deep values is slow, so difference first checks for equality.
 func difference(want, got []value) string {
 	if fmt.Sprintf("%#v", want) == fmt.Sprintf("%#v", got) {
 		return ""
@@ -601,8 +601,8 @@ func TestArgsEncoder(t *testing.T) {
 	}
 }
 
-// 600 keys are too many for the search for duplicates: the first ones are still replaced; for the others, both values are written
-// and Perfetto uses the last.
+// 600 keys are too many for the search for duplicates: the values of the first keys are still replaced; for the other keys, both
+// values are written and Perfetto uses the last one.
 func TestArgsWithManyKeys(t *testing.T) {
 	const keys, remembered = 600, 512
 	text, duplicates := encodeText(t, func(e *timeline.ArgsEncoder) {

@@ -212,7 +212,7 @@ func (b *Builder) SetIntAttribute(key string, v int64) {
 // maxAttributes limits the number of attributes, and of pages, in a trace.
 const maxAttributes = 10_000
 
-// SetOwnAttribute sets a fact from weft itself; its key stays unchanged.
+// SetOwnAttribute sets a fact from weft itself. Unlike SetAttribute, it leaves the key unchanged.
 func (b *Builder) SetOwnAttribute(a Attribute) {
 	before, _ := b.Attribute(a.Key)
 	b.Hold(len(a.Text) - len(before.Text))
@@ -240,7 +240,7 @@ func (b *Builder) countSample(track TrackID) {
 	}
 }
 
-// Add adds an event. Errors come from temporary files; data problems are counted.
+// Add adds an event. Errors come from temporary files, from the Intake or from Full; data problems are counted.
 func (b *Builder) Add(ev *Event) error {
 	if b.intake != nil {
 		b.next = max(b.next, ev.Event+1)

@@ -16,13 +16,13 @@ type ClockReading struct {
 	Time  Nanos
 }
 
-// Clocks identifies the clock that a trace's times refer to. If it is known, Readings may contain the times of several system
-// clocks, including Trace, at one moment.
+// Clocks identifies the clock that a trace's times refer to. If the clock is known, Readings may contain the times of several
+// system clocks, including Trace, at one moment.
 type Clocks struct {
 	Trace    Clock
 	Readings []ClockReading
 	// Date is set if Readings has no REALTIME but the recording indicates, less directly, the wall-clock time of some moment, so
-	// that viewers can show dates. It does not align the trace with others.
+	// that viewers can show dates. Merging does not use Date to align the trace with others.
 	Date *Anchor
 }
 

@@ -3,7 +3,8 @@ package timeline
 import "strings"
 
 // Readers report how their input relates to others: the clock of its times (SetClocks), events that name the same thing as events
-// elsewhere (AddLink), and everything that an Observer receives. Package merge uses this; converting a single input ignores it.
+// elsewhere (AddLink), and everything that an Observer receives. Package merge uses these reports; a conversion of a single input
+// ignores them.
 
 // Anchor relates a time in the input to the wall clock of its host.
 type Anchor struct {
@@ -20,7 +21,7 @@ type HostSync struct {
 	Low, High Nanos // bounds for how far the first monotonic clock is ahead of the second
 }
 
-// LinkRole is an event's role with respect to the thing that its key names.
+// LinkRole is an event's role with respect to the thing that the link's key names.
 type LinkRole uint8
 
 // The roles of links.
@@ -32,7 +33,7 @@ const (
 	LinkCall                     // a slice: sends at its start and receives the response by its end
 	LinkMeet                     // a slice: does not end before all others with the key have begun
 	LinkSync                     // happens at the same moment as the other events, within the steps of both clocks
-	LinkSyncSent                 // like LinkSync, for an event that was issued at Issued and is over at TS
+	LinkSyncSent                 // like LinkSync, for an event that was issued at the time Issued and ended at TS
 )
 
 // LinkReference distinguishes an event's own key from a key of another event.
@@ -59,12 +60,12 @@ type Link struct {
 	Issued Nanos // for LinkSyncSent
 	Step   Nanos // time unit: each time may be later by less than this; 0: exact
 
-	// Request is set for an event without a key. It is an id that the event shares with another event in the same input, which
-	// has the key, and this id as LinkedBy. Both events then have that key.
+	// Request is set for an event without a key. It equals the LinkedBy of another event in the same input that has a key. Both
+	// events then have this key.
 	Request, LinkedBy string
 }
 
-// TraceContextKey returns the key of a span in a W3C trace context, from its hexadecimal ids, or "" if one is missing.
+// TraceContextKey returns the key of a span in a W3C trace context, from its hexadecimal ids, or "" if an id is missing.
 func TraceContextKey(traceID, spanID string) string {
 	if strings.Trim(traceID, "0") == "" || strings.Trim(spanID, "0") == "" {
 		return ""
@@ -72,8 +73,8 @@ func TraceContextKey(traceID, spanID string) string {
 	return "w3c:" + strings.ToLower(traceID) + ":" + strings.ToLower(spanID)
 }
 
-// Traceparent returns the trace and span ids in a traceparent header, "00-TRACE-SPAN-01". They are empty if text is not such a
-// header.
+// Traceparent returns the trace and span ids in a traceparent header, "00-TRACE-SPAN-01". Both ids are empty if text is not such
+// a header.
 func Traceparent(text string) (traceID, spanID string) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 || !isHex(parts[1]) || !isHex(parts[2]) {
@@ -95,7 +96,7 @@ type Observer interface {
 	Host(name string)        // the host of the recording; "": unknown
 	Rank(n int64)            // rank of the input among the processes of a distributed program
 	ClockDomain(name string) // Chrome's name for the clock, if several systems have such a clock: "LINUX_CLOCK_MONOTONIC"
-	Step(n Nanos)            // the unit of an event's time; the input's unit is the shortest one
+	Step(n Nanos)            // the unit of an event's time; the input's unit is the shortest of these units
 }
 
 // StepOf guesses the step of a clock from one of its times: 1 ms, 1 µs or 1 ns.

@@ -12,7 +12,7 @@ import (
 // eventIDs numbers the events of a timeline from 1 without gaps, in the order of Walk. Unlike ordinals, which also count ends and
 // flow steps, these numbers are the same in every form of a trace.
 //
-// They take one bit per record, plus eight bytes for each record at a timestamp at which a flow changes the order.
+// The numbers take one bit per record, plus eight bytes for each record at a timestamp at which a flow changes the order.
 type eventIDs struct {
 	events ordinalSet
 	before []uint64 // number of events before each block
@@ -32,7 +32,7 @@ const idBlock = 8
 // movedGroup holds the records of a timestamp at which flows move events out of ordinal order.
 type movedGroup struct {
 	first  uint64   // ordinal of the first record
-	ids    uint64   // number of events before it
+	ids    uint64   // number of events before the group
 	order  []uint32 // the events in the order of Walk, as ordinals relative to first
 	places []uint32 // by record: the index of its event in order
 }
@@ -88,7 +88,8 @@ type idCounter struct {
 	order []uint32 // the events of the current group
 }
 
-// flows adds the flow ends shown as instants, and returns the segments in which a flow leads to a lower ordinal.
+// flows adds to the events the flow ends that are shown as instants, and returns the segments in which a flow leads to a lower
+// ordinal.
 func (n *idCounter) flows() (segments []int, err error) {
 	var all attachedCursor[FlowRef]
 	if err := all.open(n.t.flows, 0); err != nil {
@@ -111,7 +112,7 @@ func (n *idCounter) flows() (segments []int, err error) {
 	}
 }
 
-// segment finds the groups in a segment that flows reorder.
+// segment finds the groups that flows reorder in a segment.
 func (n *idCounter) segment(i int) error {
 	first, end := n.t.segments[i].first, uint64(n.t.store.len())
 	if i+1 < len(n.t.segments) {

@@ -149,8 +149,8 @@ func (t *Timeline) mergeExtension(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join moves the records and payloads of other to m and empties other. Its records follow simultaneous records of m. Both must be
-// sorted, and other's payloads must be numbered after m's.
+// join moves the records and payloads of other to m and empties other. Records from other follow simultaneous records of m. Both
+// must be sorted, and other's payloads must be numbered after m's.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
 	for i := range other.order {

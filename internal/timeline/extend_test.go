@@ -35,7 +35,7 @@ func TestExtend(t *testing.T) {
 		}
 		for i := range n {
 			for _, b := range []*Builder{plain, base} {
-				// Slices from the input have odd times and added ones even times, so that none are equal.
+				// Slices from the input have odd times and added slices even times, so that none are equal.
 				b.Args().Reset()
 				b.Args().Key([]byte("number"))
 				b.Args().Int(int64(i))
@@ -239,7 +239,7 @@ func TestExtendError(t *testing.T) {
 	}
 }
 
-// The time unit is the microsecond unless some time needs a smaller one.
+// The time unit is the microsecond unless some time needs a smaller unit.
 func TestTimeUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		ev               Event
@@ -264,8 +264,8 @@ func TestTimeUnit(t *testing.T) {
 	}
 }
 
-// Among added slices with the same start and end, the one with the lowest Event encloses the others, whatever the order in which
-// they were added, both on disk and in memory.
+// Among added slices with the same start and end, the slice with the lowest Event encloses the others, whatever the order in
+// which they were added, both on disk and in memory.
 func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)

@@ -134,7 +134,7 @@ func (tr *Track) Title() string {
 	return tr.InputID.Title(tr.FullName(), kind)
 }
 
-// Title returns name followed by the id if it is a number: "main [tid 7]".
+// Title returns name, followed by the id if the id is a number: "main [tid 7]".
 func (id InputID) Title(name, kind string) string {
 	if !id.HasNumber() {
 		return name
@@ -166,11 +166,12 @@ type idTable struct {
 	lastHigh int64 // the lowest id allocated downwards from 2^31; 0: none
 }
 
-// madeUp is the distance between allocated ids and ids in the input. No Linux pid or tid is that high.
+// madeUp is the smallest difference between an allocated id and the id in the input; all such differences are multiples of it. No
+// Linux pid or tid is that high.
 const madeUp = 10_000_000
 
 // resembling allocates an id whose last digits are an id from the input: the lowest free number of the form id + n·madeUp,
-// starting with n = multiple. For ids that are too high, it allocates the highest free number below 2^31.
+// starting with n = multiple. For ids that are negative or too high, it allocates the highest free number below 2^31.
 func (t *idTable) resembling(id, multiple int64) int64 {
 	for number := id + max(multiple, 1)*madeUp; id >= 0 && id <= math.MaxInt32 && number <= math.MaxInt32; number += madeUp {
 		if t.reserve(number) != 0 {
@@ -241,8 +242,8 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	t.labelNamesakes()
 }
 
-// labelNamesakes appends labels to process names if another process with the same name has a label (Track.FullName), as in
-// "python (GPU 0)" and "python (GPU 1)".
+// labelNamesakes appends the first label of a process to its name if another process with the same name is shown with a label
+// (Track.FullName), as in "python (GPU 0)" and "python (GPU 1)".
 func (t *trackTable) labelNamesakes() {
 	labelled := map[string]bool{}
 	for i := range t.processes {

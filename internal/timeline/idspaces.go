@@ -7,10 +7,12 @@ import (
 )
 
 // Some ids belong to a whole recording rather than to one process: the ids of a browser's frames, windows, tabs, requests and
-// input events. A trace with several inputs has an id space for each recording, with its processes and its other tracks below the
-// root, so that window 7 of one input differs from window 7 of another. The nameless id space is the trace's own.
+// input events. A trace with several inputs has an id space for each recording. The id space contains the recording's processes
+// and its other tracks below the root, so that window 7 of one input differs from window 7 of another. The nameless id space is
+// the trace's own.
 
-// idSpaces holds the id spaces of processes and other tracks directly below the root. Their descendants inherit them.
+// idSpaces holds the id spaces of processes and other tracks directly below the root. The descendants of these tracks inherit the
+// id spaces.
 type idSpaces struct {
 	space      uint32             // for the current input
 	spaceOf    map[TrackID]uint32 // missing: 0

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Id spaces are named after inputs, which are files: whatever these names are, each id space has a distinct name that is valid
-// UTF-8, short and not a pid, and that stays the same when the output is read again.
+// Id spaces are named after inputs, which are files. Whatever the names of the inputs are, each id space has a distinct name that
+// is valid UTF-8, short and not a pid. The name stays the same when the output is read again.
 func TestIDSpaceNames(t *testing.T) {
 	long := strings.Repeat("x", 1023) + "é" // a rune crosses the limit
 	given := []string{"a", "a\xff", "a\xfe", "7", "input 7", long, long + "2", long + "3", "a#2", "a", strings.Repeat("0", 1030)}

@@ -7,15 +7,15 @@ import (
 )
 
 // inferred computes the ends of tasks without an End on one stack. Such a task ends at the start of the next task of the same
-// name, but not before the end of measured slices inside it. More precisely, it ends at the first time, from that start on, at
-// which no slice that began after the task and has an end of its own is open. An inferred end therefore never makes a measured
-// slice overlap (chrome-json.md 9).
+// name, but not before the end of measured slices inside it. More precisely, the task ends at the first time, from the start of
+// the next task on, at which no slice is open that began after the task and has an end of its own. An inferred end therefore
+// never makes a measured slice overlap (chrome-json.md 9).
 //
 // Until an End arrives, its Begin seems to have none, so an inferred end may have to be extended.
 type inferred struct {
 	open    int       // tasks without an end so far
 	begins  uint32    // number of Begins so far
-	slices  []reach   // complete slices that began while a task was open, longest first, so their numbers increase
+	slices  []reach   // complete slices that began while a task was open; the end times decrease, so the numbers increase
 	closing []closing // in the order in which the next tasks began
 	growing int       // how many entries of closing have an end that later events can still extend
 	settled uint32    // number of the first Begin that is not inside a task whose inferred end has passed
@@ -23,7 +23,7 @@ type inferred struct {
 
 // reach is a time range covered by complete slices.
 type reach struct {
-	number   uint32 // of the first Begin after them
+	number   uint32 // of the first Begin after the slices
 	from, to Nanos
 }
 
@@ -37,7 +37,7 @@ type closing struct {
 const maxNumber = math.MaxUint32
 
 // maxClosing limits the number of tasks on a stack whose end can be extended. Each concatenated recording leaves two or three
-// tasks open, of which only the latest ones are extended.
+// tasks open, and only the latest of these tasks are extended.
 const maxClosing = 1 << 10
 
 // begin adds a Begin and returns its number.
@@ -113,7 +113,7 @@ func (f *inferred) end(o *openBegin, end Nanos) {
 }
 
 // close records that another task begins after a task that has no end so far. If there are too many such tasks, it returns the
-// first of them, whose end is then final.
+// first of these tasks, whose end is then final.
 func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	if full = len(f.closing) == maxClosing; full {
 		first = f.closing[0]

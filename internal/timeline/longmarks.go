@@ -12,8 +12,8 @@ import (
 // LongTaskCategory is the category of the marks for long tasks.
 //
 // A mark is a slice rather than an instant so that it is visible at any zoom level and selecting it shows the time of the task.
-// Its own category and track exclude it from sums over tasks. No flow leads to the task, because flows belong to the input;
-// viewers show the task above the mark, at the same time.
+// The mark's own category and track exclude it from sums over tasks. No flow leads to the task, because flows belong to the
+// input; viewers show the task above the mark, at the same time.
 const LongTaskCategory = "weft.long_task"
 
 // Arguments of a mark: the time beyond LongTaskLength, the longest part, and whether that part is the profiler's own work.
@@ -24,8 +24,8 @@ const (
 )
 
 // MarkLongTasks adds marks for long tasks to a nested timeline, on tracks next to the other tracks of their threads. Threads with
-// marks from an earlier run of weft keep those and receive no new ones. isRecorder reports whether a slice, identified by name,
-// is the profiler's own work; describe, if not nil, adds arguments to a mark.
+// marks from an earlier run of weft keep these marks and receive no new ones. isRecorder reports whether a slice, identified by
+// name, is the profiler's own work; describe, if not nil, adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
 	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {

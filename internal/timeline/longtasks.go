@@ -9,10 +9,10 @@ type LongTask struct {
 }
 
 // LongTaskLength is the minimum duration of a long task, as in the web platform's Long Tasks API
-// (https://w3c.github.io/longtasks). The time beyond it is called blocking time.
+// (https://w3c.github.io/longtasks). The part of a task's time beyond this length is called blocking time.
 const LongTaskLength = 50 * 1000 * Microsecond
 
-// maxLongTasks limits the number of long tasks in a timeline. On one thread, that many take at least 54 minutes.
+// maxLongTasks limits the number of long tasks in a timeline. On one thread, that many tasks take at least 54 minutes.
 const maxLongTasks = 1 << 16
 
 // longTasks finds the long tasks of event loops among records in time order.
@@ -25,14 +25,14 @@ type longTasks struct {
 }
 
 // longPart is the longest part of a long task: the innermost slice that takes at least half of the task, or otherwise the longest
-// slice inside it.
+// slice inside the task.
 type longPart struct {
 	name NameID // 0: no part, or its name is not interned
 	dur  Nanos
 }
 
-// partOf processes a slice on the track of a long task; task is the index of that task plus 1. It returns 0 once the task is
-// over.
+// partOf processes a slice on the track of a long task; task is the index of that task plus 1. It returns the parameter task or,
+// once the long task is over, 0.
 func (f *longTasks) partOf(task int, r *record) int {
 	t, part := &f.list[task-1], &f.parts[task-1]
 	switch {
@@ -44,10 +44,10 @@ func (f *longTasks) partOf(task int, r *record) int {
 	return task
 }
 
-// LongTasks returns the slices and begins with Event.LoopTask that take at least min, in time order. It omits tasks inside or
-// overlapping a long one, and slices without an end in the input, whose duration is unknown. The list has at most 65,536 tasks;
-// more is the number of further tasks. It requires Nest, which finds the tasks of at least LongTaskLength; any other minimum
-// takes another pass over the records.
+// LongTasks returns the slices and begins with Event.LoopTask that take at least min, in time order. It omits tasks that are
+// inside a long task or overlap one, and slices without an end in the input, whose duration is unknown. The list has at most
+// 65,536 tasks; the result more is the number of further tasks. It requires Nest, which finds the tasks of at least
+// LongTaskLength; any other minimum takes another pass over the records.
 func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, more int64, err error) {
 	if min == t.longTasks.min {
 		return t.longTasks.list, t.longTasks.more, nil
@@ -69,7 +69,7 @@ func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 }
 
 // add adds a record if it is a long event-loop task, and reports whether it was added. Records come in time order, and
-// simultaneous ones longest first. Records of a thread from a further input do not count, see Recorders.
+// simultaneous records longest first. Records of a thread from a further input do not count, see Recorders.
 func (f *longTasks) add(t *Timeline, r *record) (added bool) {
 	thread := r.track
 	if r.flags&flagLoopTask == 0 || r.Kind() != Slice && r.Kind() != Begin || t.Role(thread) == RoleInput {

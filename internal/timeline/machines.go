@@ -15,16 +15,17 @@ type Machine struct {
 	Name string // "": unknown
 }
 
-// machines holds the machines of processes and other tracks directly below the root. Their descendants inherit them.
+// machines holds the machines of processes and other tracks directly below the root. The descendants of these tracks inherit the
+// machines.
 type machines struct {
 	reading   uint32                // machine of the current input
 	writeOn   uint32                // number of that machine in the output
 	machineOf map[TrackID]uint32    // missing: 0
 	named     map[uint32]string     // by number in the output
-	keys      map[uint32]*trackKeys // by machine of the current input; nil: the input has only one
+	keys      map[uint32]*trackKeys // by machine of the current input; nil: the input has only one machine
 }
 
-// MaxMachines limits the number of machines in a trace; tracks of further machines are assigned to the trace's own.
+// MaxMachines limits the number of machines in a trace; tracks of further machines are assigned to the trace's own machine.
 const MaxMachines = 1 << 10
 
 // setMachine sets the machine of a track directly below the root.

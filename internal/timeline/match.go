@@ -13,7 +13,7 @@ import (
 //
 // Open begins are kept on stacks: one for every thread and other track, and one for every asynchronous id across all processes.
 // An end closes the innermost begin with a matching name and category, even if other begins are further inside. These stacks are
-// therefore not OpenSlices: slices need not nest, and ends are unknown.
+// not OpenSlices, because slices need not nest and their ends are unknown.
 type matcher struct {
 	t       *Timeline
 	stackOf []int32     // by track or group of asynchronous tracks: index into stacks; 0: no stack
@@ -21,7 +21,7 @@ type matcher struct {
 	spare   []int32     // empty stacks that belong to no track
 
 	ordinal uint64
-	// found collects the lengths of Begins on disk. The next pass joins them with the records of these Begins.
+	// found collects the lengths of Begins on disk. The next pass joins the lengths with the records of these Begins.
 	found *extsort.Sorter[foundEnd]
 }
 
@@ -50,7 +50,7 @@ type foundEnd struct {
 
 var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
 
-// openStack is a stack of open Begins, innermost last. An End usually closes the last one or one near it. Large stacks are
+// openStack is a stack of open Begins, innermost last. An End usually closes the last Begin or a Begin near it. Large stacks are
 // indexed by name, so that every End finds its Begin quickly.
 type openStack struct {
 	open   []openBegin
@@ -109,7 +109,7 @@ func (s *openStack) compact() {
 	}
 }
 
-// named calls fn with the indexes of Begins with the given name, innermost first, until it returns true.
+// named calls fn with the indexes of Begins with the given name, innermost first, until fn returns true.
 func (s *openStack) named(name NameID, fn func(i int) bool) {
 	if s.byName == nil {
 		for i := len(s.open) - 1; i >= 0; i-- {
@@ -147,8 +147,8 @@ func (s *openStack) any(fn func(i int) bool) {
 	}
 }
 
-// match runs the pass. Afterwards, every End has the length of its slice. Every Begin has it too, unless match returns the
-// lengths of Begins because the records are on disk.
+// match runs the pass. Afterwards, every End has the length of its slice. Every Begin also has this length, unless match returns
+// the lengths of Begins because the records are on disk.
 func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
 	if !t.unmatched {
 		return nil, nil
@@ -176,7 +176,7 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 
 // closeTasks ends each task without an end where the next task of the same name begins, or later (chrome-json.md 9). Begins that
 // are still open inside a task end with it. A task that begins at the same time as the task around it also ends with it: a later
-// end would make it the outer one.
+// end would make it the outer task.
 func (m *matcher) closeTasks() error {
 	for i := range m.stacks {
 		stack := &m.stacks[i]
@@ -353,7 +353,8 @@ func (m *matcher) find(stack *openStack, r *record, row *track) int {
 	return foreign
 }
 
-// moveToOpen moves an instant with an asynchronous id to the process with an open slice of that id if its own process has none.
+// moveToOpen moves an instant with an asynchronous id to the process with an open slice of that id if the instant's own process
+// has no such slice.
 func (m *matcher) moveToOpen(r *record, scope TrackID) {
 	stack := &m.stacks[m.stackOf[scope]]
 	same, other, tried := false, -1, 0

@@ -11,13 +11,13 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// maxDepth is the maximum number of nested slices that Perfetto shows on one track; it drops deeper ones. Simultaneous instants
-// also nest in each other, until a slice begins or ends (perfetto.md 6).
+// maxDepth is the maximum number of nested slices that Perfetto shows on one track; Perfetto drops deeper slices. Simultaneous
+// instants also nest in each other, until a slice begins or ends (perfetto.md 6).
 const maxDepth = 512
 
-// nester orders the starts at each timestamp and assigns a lane to every slice: 0 is the track itself, and others are additional
-// tracks. Intervals never change: if two overlap without nesting, the one that starts later moves to another lane (chrome-json.md
-// 8, 9).
+// nester orders the starts at each timestamp and assigns a lane to every slice: 0 is the track itself, and other lanes are
+// additional tracks. Intervals never change: if two overlap without nesting, the interval that starts later moves to another lane
+// (chrome-json.md 8, 9).
 type nester struct {
 	t       *Timeline
 	tracks  []*lanes  // by TrackID; nil: nothing is open
@@ -130,8 +130,8 @@ func (n *nester) samplesAt(ts Nanos) error {
 const segmentLen = 1 << 15
 
 // endSegment starts a new segment after the group of the given time if the current segment is long enough. The new segment stores
-// the open slices. A segment has at least eight times as many records and samples as the next one stores open slices, so that
-// segments stay small compared with records.
+// the open slices. A segment has at least eight times as many records and samples as the next segment stores open slices, so that
+// the stored slices stay few compared with records.
 func (n *nester) endSegment(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
 	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
@@ -185,6 +185,7 @@ func (j *joiner) group(g *group) error {
 }
 
 // group orders the records of one timestamp: first all records that start nothing, then the slices and instants, track by track.
+// It also assigns lanes to the slices and instants, and counts the records.
 func (n *nester) group(g *group) {
 	if g.len() > 1 {
 		n.order(g)
@@ -329,9 +330,9 @@ func (r *record) isEnd() int {
 	return 1
 }
 
-// orderShort moves zero-length starts and Begins without an End before the Begins that come later in the input, unless an X with
-// a length comes after them (chrome-json.md 8: after every longer X, otherwise in input order). order contains the starts of one
-// track and timestamp: those with a length, longest first, then the others.
+// orderShort orders zero-length starts and Begins without an End: they come after every X with a length, and are otherwise in
+// input order (chrome-json.md 8). The parameter order contains the starts of one track and timestamp: those with a length,
+// longest first, then the others.
 func orderShort(g *group, order []uint32) {
 	split := 0
 	for split < len(order) && g.record(order[split]).rank() == 1 {
@@ -349,8 +350,8 @@ func orderShort(g *group, order []uint32) {
 	mergeByEvent(g, order[lastX:], split-lastX)
 }
 
-// orderShortCalls moves zero-length calls before later unrelated calls, unless a slice from the input comes after them. It
-// returns the number of these calls, which are the first of the starts without a length.
+// orderShortCalls orders zero-length calls: they come after every slice from the input with a length, and are otherwise in the
+// order of the calls' events. It returns the number of zero-length calls, which are the first of the starts without a length.
 func orderShortCalls(g *group, order []uint32, split int) (calls int) {
 	for split+calls < len(order) && g.record(order[split+calls]).flags&flagDerived != 0 {
 		calls++
@@ -448,8 +449,8 @@ func (n *nester) assignLane(r *record, ordinal uint64) {
 	}
 }
 
-// inferEnd infers the end of a Begin without an End, and counts the problem: the slice ends with the slice around it, at the
-// start of the next task if the matcher found one, or never.
+// inferEnd infers the end of a Begin without an End, and counts the problem. The slice ends with the slice around it or, if the
+// matcher found a next task that starts earlier, at the start of that task. If there is neither, the slice never ends.
 func (n *nester) inferEnd(r *record, l *lanes) (end Nanos) {
 	end, kind := noEnd, problem.BeginWithoutEnd
 	if next, ok := r.end(); ok {

@@ -387,7 +387,7 @@ func TestNothingIsLost(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("the walk has %d items, want %d", len(got), len(want))
 		}
-		// A Begin gets its length from an End or its parent; an asynchronous one without an End merely stays unfinished.
+		// A Begin gets its length from an End or its parent; an asynchronous Begin without an End merely stays unfinished.
 		matched := ends - int(log.Count(problem.EndWithoutBegin)+log.Count(problem.AsyncEndWithoutBegin))
 		closed := int(log.Count(problem.BeginClosedByParent) + log.Count(problem.AsyncUnfinished))
 		if ended < matched || ended > matched+closed {

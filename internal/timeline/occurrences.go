@@ -9,8 +9,8 @@ import (
 
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call. Ends come
 // first, then the starts of each track, with enclosing slices before inner ones. A timestamp with more than a million records
-// takes several calls. Arguments are read if args is set; those beyond a few MiB at one timestamp must be read with ReadArgs. It
-// requires Nest.
+// takes several calls. Arguments are read if args is set; arguments beyond a few MiB at one timestamp must be read with ReadArgs.
+// It requires Nest.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	return t.groups(ctx, false, func(g *group) error {
@@ -29,8 +29,8 @@ type occurrences struct {
 	ordinal uint64
 	out     []Head
 
-	// copied holds copies of arguments that are valid only briefly: those from payloads on disk and from templates. When it is
-	// full, another chunk is started.
+	// copied holds copies of arguments whose originals are valid only briefly, because they come from payloads on disk or from
+	// templates. When copied is full, another chunk is started.
 	copied      []byte
 	copiedBytes int // in all chunks
 
@@ -129,8 +129,8 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	return nil
 }
 
-// copyArgs sets the arguments of an occurrence to a copy with the lifetime of its group. If too much is already copied, it
-// stores the record for ReadArgs instead.
+// copyArgs sets the arguments of an occurrence to a copy with the lifetime of the occurrence's group. If too much is already
+// copied, it stores the record for ReadArgs instead.
 func (o *occurrences) copyArgs(out *Head, args Args, r *record) {
 	if o.copiedBytes > maxCopied {
 		out.late = r

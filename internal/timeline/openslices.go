@@ -62,7 +62,8 @@ func (o *OpenSlices[T]) Ended(now Nanos) *T {
 	return nil
 }
 
-// Close removes the slices that end at or before the given time. A slice that begins at that time is not inside them.
+// Close removes the slices that end at or before the given time. A slice that begins at that time is not inside the removed
+// slices.
 func (o *OpenSlices[T]) Close(now Nanos) {
 	n := len(o.slices)
 	for n > 0 && o.slices[n-1].end <= now {
@@ -82,8 +83,8 @@ func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open 
 	return t.Walk(ctx, Nested(t, fn))
 }
 
-// Nested returns a function for Walk that calls fn with the open slices, like WalkNested. Several passes, each with values of
-// its own, can share one walk: it must pass all items, in order, to the function of each pass.
+// Nested returns a function for Walk that calls fn with the open slices, like WalkNested. Several passes, each with values of its
+// own, can share one walk: the walk must pass all items, in order, to the function of each pass.
 func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) func(*Item) error {
 	tracks := make([]OpenSlices[T], t.TrackCount())
 	lanes := map[TrackLane]*OpenSlices[T]{} // lanes other than 0

@@ -2,7 +2,7 @@ package timeline
 
 import "testing"
 
-// Slices are removed from the inside, including those that end at the given time, and their values can be reused.
+// Slices are removed innermost first, including slices that end at the given time, and their values can be reused.
 func TestOpenSlices(t *testing.T) {
 	var open OpenSlices[[]int]
 	if open.Innermost() != nil || open.Ended(noEnd) != nil || open.Find(0) != -1 {

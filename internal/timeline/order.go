@@ -15,7 +15,7 @@ type timeOrder struct {
 	times collections.RadixOrder
 }
 
-// bytesPerPlace is the memory for an item's position in the order; sorting needs another collections.RadixKeySize.
+// bytesPerPlace is the memory for an item's position in the order; sorting needs another collections.RadixKeySize bytes.
 const bytesPerPlace = 4
 
 // add adds item i, the next one.
@@ -35,7 +35,7 @@ func (o *timeOrder) size() int64 {
 // reset removes all items but keeps the memory.
 func (o *timeOrder) reset() { o.jumps = false }
 
-// appendTo appends the numbers of all n items in time order. at returns their times.
+// appendTo appends the numbers of all n items in time order. The function at returns the times of the items.
 func (o *timeOrder) appendTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
 	order = slices.Grow(order, n)
 	if !o.jumps {

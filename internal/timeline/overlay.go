@@ -34,9 +34,9 @@ type Overlay interface {
 	Close() error
 }
 
-// AttachOverlay adds an overlay, which Walk merges with the other events, and adds its numbers of slices and instants to the
-// totals. The overlay is closed with the timeline. It requires Nest. Events of an earlier overlay precede simultaneous events of
-// a later one, except that ends come first.
+// AttachOverlay adds an overlay, which Walk merges with the other events. It adds the given numbers of slices and instants, which
+// the overlay contains, to the totals. The overlay is closed with the timeline. It requires Nest. Events of an earlier overlay
+// precede simultaneous events of a later one, except that ends come first.
 func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	if t.overlay != nil {
 		o = &joinedOverlay{t.overlay, o}

@@ -2,8 +2,8 @@ package timeline
 
 import "bytes"
 
-// Names of the arguments in which weft stores facts about an event in addition to the input's arguments. Passes trust them, so
-// the input cannot use these names: see ArgsEncoder.Key.
+// Names of the arguments in which weft stores facts about an event in addition to the input's arguments. Passes trust these
+// arguments, so the input cannot use the names: see ArgsEncoder.Key.
 const (
 	OwnArgs  = "weft"       // a dictionary
 	OwnProbe = "weft.probe" // the probe for a slice or instant: provider, colon and name
@@ -18,7 +18,7 @@ const FailedMark = "✗ "
 const AppendedAttribute = "weft.attribution.sequence"
 
 // IsOwnName reports whether the name of an argument or attribute is reserved for weft: OwnArgs, or OwnArgs followed by a dot and
-// more text, which Perfetto would show as a member of the dictionary OwnArgs.
+// more text. Perfetto would show an argument with such a longer name as a member of the dictionary OwnArgs.
 func IsOwnName[T string | []byte](name T) bool {
 	return len(name) >= len(OwnArgs) && string(name[:len(OwnArgs)]) == OwnArgs && (len(name) == len(OwnArgs) || name[len(OwnArgs)] == '.')
 }
@@ -32,8 +32,8 @@ func inputName(name []byte) []byte {
 	return append([]byte("_"), name...)
 }
 
-// OwnKey sets the name of the next value like Key, without changing reserved names. At the top level, it is only for weft's own
-// additions, including those read from a file that weft wrote.
+// OwnKey sets the name of the next value like Key, without changing reserved names. At the top level, it may be used only for
+// weft's own additions, including additions read from a file that weft wrote.
 func (e *ArgsEncoder) OwnKey(name []byte) {
 	e.underscores = asInInput
 	if len(name) == 0 {

@@ -3,8 +3,8 @@ package timeline
 import "math"
 
 // Package merge combines several inputs in one timeline. Each input is read into its own Builder, a part, which shares the tables
-// of tracks and texts with the main Builder. A part stores no events: its Intake adds them to the main Builder at their aligned
-// times.
+// of tracks and texts with the main Builder. A part stores no events: its Intake adds the events to the main Builder at their
+// aligned times.
 
 // Intake receives a reader's additions to a Builder, which then does not store them. Arguments are valid only during the call.
 type Intake interface {
@@ -60,7 +60,8 @@ func (b *Builder) sampleThread(thread TrackID) TrackID {
 // View returns a Timeline with the current tracks and texts, but without events.
 func (b *Builder) View() *Timeline { return &Timeline{tables: b.tables} }
 
-// RedirectThreads redirects each track of the part that is an alias for a thread to the thread that to returns for it.
+// RedirectThreads redirects the tracks of the part that are aliases for threads. For each such thread, the callback returns the
+// new target.
 func (b *Builder) RedirectThreads(to func(thread TrackID) TrackID) {
 	t := b.table
 	for id := b.first; int(id) < len(t.tracks); id++ {
@@ -96,7 +97,7 @@ func (b *Builder) SetAssignedBase(id TrackID, multiple int64) {
 	}
 }
 
-// ShowProcess sets the id and display name of a process in the output; an empty name selects its own name.
+// ShowProcess sets the id and display name of a process in the output; an empty name selects the process's own name.
 func (b *Builder) ShowProcess(id TrackID, key ProcessKey, name string) {
 	p := b.table.process(id)
 	p.key, p.displayName = key, name

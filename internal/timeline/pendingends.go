@@ -36,10 +36,11 @@ func (e *pendingEnd) set(r *record, ordinal uint64) {
 	}
 }
 
-// pendingEnds holds the ends of all slices, on any track, whose start a walk has written, next one first, see comesFirst. Most
-// slices, such as the calls of a thread, start inside all open ones and end before them, and are stored as if they nested.
+// pendingEnds holds the ends of all slices, on any track, whose start a walk has written. The ends are returned in the order of
+// comesFirst. Most slices, such as the calls of a thread, start inside all open slices and end before these, and are stored as if
+// they nested.
 type pendingEnds struct {
-	nested OpenSlices[pendingEnd] // each ends before the ones below it
+	nested OpenSlices[pendingEnd] // each slice ends before the slices below it
 	others collections.Heap[openSlice[pendingEnd]]
 	popped openSlice[pendingEnd]
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Ends are ordered by time and, if simultaneous, with the slice that began last first, whether slices nest, overlap or come from
-// the previous segment.
+// Ends are ordered by time. Among simultaneous ends, the end of the slice that began last comes first. This holds whether slices
+// nest, overlap or come from the previous segment.
 func TestPendingEnds(t *testing.T) {
 	type end = openSlice[pendingEnd]
 	r := rand.New(rand.NewPCG(11, 12))

@@ -33,7 +33,7 @@ const (
 	flagInlineCategory                                          // … a category that is not interned; category is a hash of it
 	flagCallstack                                               // … a call stack
 	flagMatched                                                 // Begin: its End or the next task was found. End: its Begin was found
-	flagOutermost                                               // slice on an async track that no other slice encloses
+	flagOutermost                                               // slice that no other slice on its async track encloses
 	flagTemplate                                                // Slice: a template provides its name, category and arguments
 	flagInOrder                                                 // Slice: Event.InOrder
 	flagTask                                                    // Event.Task
@@ -57,7 +57,8 @@ const (
 // flagsOf returns the flags for a record kind.
 func flagsOf(k Kind) recordFlags { return recordFlags(k) }
 
-// Kind is Slice or Begin for a slice, Instant, End for a slice's end event, Counter, Sample or FlowStep.
+// Kind returns the kind of the record: Slice or Begin for a slice, End for a slice's end event, Instant, Counter, Sample or
+// FlowStep.
 func (r *record) Kind() Kind { return Kind(r.flags & kindMask) }
 
 func (r *record) setKind(k Kind) { r.flags = r.flags&^kindMask | recordFlags(k) }
@@ -171,7 +172,7 @@ func (r *record) sharesLane(other *record) bool {
 	return r.lane == other.lane && r.track == other.track && r.starts()
 }
 
-// end returns the end of the record's slice; ok is false if it never ends.
+// end returns the end of the record's slice; ok is false if the slice never ends.
 func (r *record) end() (end Nanos, ok bool) {
 	if r.Kind() == Instant {
 		return r.ts, true

@@ -31,7 +31,8 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 }
 
 // Recorder is an input with slices and instants, or samples, from threads that another input recorded in more detail. These
-// events are shown separately and excluded from sums over the thread, which would otherwise count its time more than once.
+// events are shown separately and excluded from sums over the thread, which would otherwise count the thread's time more than
+// once.
 type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
@@ -71,17 +72,17 @@ func SamplesKey(thread ThreadKey, input string) ThreadKey {
 	return ThreadKey{Text: furtherSamples + thread.String() + " (" + input + ")"}
 }
 
-// maxIDPieces limits the number of parentheses in such a name that are tried as the end of the id.
+// maxIDPieces limits the number of parentheses in a name with furtherSamples that are tried as the end of the id.
 const maxIDPieces = 16
 
-// NotCounted returns the inputs whose slices or samples reports exclude.
+// NotCounted returns the inputs with slices or samples that reports exclude.
 func (t *Timeline) NotCounted() []Recorder {
 	_, samplers := t.Samplers()
 	return append(t.Recorders(), samplers...)
 }
 
-// Samplers returns the threads whose samples reports exclude because another input has more samples of the same thread, and the
-// inputs of the excluded samples.
+// Samplers returns the threads with samples that reports exclude because another input has more samples of the same thread, and
+// the inputs of the excluded samples.
 func (t *Timeline) Samplers() (excluded map[TrackID]bool, all []Recorder) {
 	further := t.furtherSamples()
 	best := map[TrackID]TrackID{} // by thread

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestSamplersOfLongNames checks that a name resembling those for another input's samples takes linear time.
+// TestSamplersOfLongNames checks that a thread name that resembles the names for another input's samples is processed in linear
+// time.
 func TestSamplersOfLongNames(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
 	process := b.Process(timeline.ProcessKey{Num: 7})

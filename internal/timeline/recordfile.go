@@ -36,8 +36,8 @@ func (f *recordFile) add(r *record) error {
 	return err
 }
 
-// reader returns count records starting at first, with a buffer of at most memory bytes. It requires flush. Several readers can
-// be used at once.
+// reader returns count records starting at index first. The buffer size is memory, within the limits minRecordBuffer and
+// maxRecordBuffer. It requires flush. Several readers can be used at once.
 func (f *recordFile) reader(first, count int, memory int64) extsort.Sequence[record] {
 	section := f.file.Section(int64(first)*recordSize, int64(count)*recordSize)
 	return extsort.Values[record](bufio.NewReaderSize(section, int(min(max(memory, minRecordBuffer), maxRecordBuffer))))

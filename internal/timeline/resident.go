@@ -32,8 +32,8 @@ func (m *resident) hold(n int) {
 	}
 }
 
-// Hold counts n more bytes of reader state, or fewer if n is negative. Once they exceed the limit, Full, Add and Finish return an
-// error.
+// Hold counts n more bytes of reader state, or fewer if n is negative. Once the counted bytes exceed the limit, Full, Add and
+// Finish return an error.
 func (b *Builder) Hold(n int) { b.table.hold(n) }
 
 // Full returns a *collections.MemoryLimitError once memory that cannot be spilled exceeds its limit; readers must then stop.

@@ -53,7 +53,7 @@ func TestResidentMemoryLimit(t *testing.T) {
 	}
 }
 
-// A name that replaces another one releases that name's memory.
+// When a name replaces another one, the memory of the replaced name is released.
 func TestNamesThatAreReplaced(t *testing.T) {
 	b := NewBuilder(Options{Problems: new(problem.Log)})
 	b.table.room.Limit = 1 << 20
@@ -65,7 +65,7 @@ func TestNamesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// An array beyond the argument limit keeps its first values and its last one, even inside other arrays. Later arguments are
+// An array beyond the argument limit keeps its first values and its last value, even inside other arrays. Later arguments are
 // kept.
 func TestArraysThatDoNotEnd(t *testing.T) {
 	log := new(problem.Log)

@@ -49,7 +49,7 @@ type Timeline struct {
 }
 
 // Passes returns how often a record was visited on average. This is the number of passes, unless records were added between
-// passes. Tests use it because times vary too much.
+// passes. Tests check this number instead of times, because times vary too much.
 func (t *Timeline) Passes() float64 {
 	return float64(t.visited.Load()) / float64(max(t.store.len(), 1))
 }
@@ -189,8 +189,8 @@ type Track struct {
 // TrackCount returns the number of tracks; their ids run from 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
-// BusiestTrack returns the thread on a machine that has the most slices and instants on its own track, or false if there are
-// none. It requires Nest.
+// BusiestTrack returns the thread with the most slices and instants on its own track, among the threads of a machine. It returns
+// false if there are none. It requires Nest.
 func (t *Timeline) BusiestTrack(machine uint32) (TrackID, bool) {
 	busiest, most := TrackID(0), uint64(0)
 	for id := range t.table.tracks {
@@ -368,7 +368,7 @@ func (a *Arg) AppendText(b []byte) []byte {
 	return b
 }
 
-// WithTrue returns an ArgDict, which may be empty, with one more member, whose value is true.
+// WithTrue returns a copy of an ArgDict, which may be empty, with an additional member whose value is true.
 func (a Arg) WithTrue(key string) Arg {
 	b, mark := wire.BeginMessage(bytes.Clone(a.bytes), schema.DebugAnnotation_DictEntries)
 	b = wire.AppendString(b, schema.DebugAnnotation_Name, key)
@@ -431,7 +431,8 @@ func (t *Timeline) ArgList(args Args) iter.Seq[Arg] {
 // Arg decodes one annotation.
 func (t *Timeline) Arg(annotation []byte) Arg { return t.annotation(annotation) }
 
-// annotations returns the annotations in a field. If wanted is not nil, it selects those with interned names by KeyID.
+// annotations returns the annotations in a field. If wanted is not nil, it selects by KeyID among the annotations with interned
+// names.
 func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for r := wire.NewReader(b); r.Next(); {
@@ -512,7 +513,7 @@ func (t *Totals) addSample(ts Nanos) {
 	t.End = max(t.End, ts)
 }
 
-// add counts a record and extends the time span to include its start. own means that its track was added by weft.
+// add counts a record and extends the time span to include its start. The parameter own is set if weft added the record's track.
 func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
 	switch r.Kind() {
@@ -549,8 +550,8 @@ func (t *Timeline) Totals() Totals { return t.totals }
 func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
 
 // FirstLane returns the first lane of a track that is a separate track in the output: usually 1, the first additional lane. For a
-// stream with overlapping slices, it is 0: all its lanes are tracks below the thread, which viewers show as one because they have
-// the same name.
+// stream with overlapping slices, it is 0: all lanes of the stream are tracks below the thread. These tracks have the same name,
+// so viewers show them as one.
 func (t *Timeline) FirstLane(id TrackID) uint32 {
 	row := &t.table.tracks[id]
 	if row.kind == ThreadTrack && t.table.threads[row.index].stream && t.LaneCount(id) > 0 {

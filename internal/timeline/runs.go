@@ -54,7 +54,7 @@ func (r *runs) write(m *memory) error {
 }
 
 // merge converts the runs to a store, which takes over their files. Payloads stay where they are. The first pass merges the
-// records, because it writes all of them anyway.
+// records, because it writes all records anyway.
 func (r *runs) merge(opts Options) (*disk, error) {
 	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
 	sequences, err := r.sequences(opts)

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// sampleRow is a sample without further data, as in V8 profiles. There can be millions, and most passes can ignore them: nothing
-// nests in a sample, no flow binds to it, and it has no context. They are therefore stored separately from the records, in a
-// third of the memory, and Walk merges both. If they were records, converting chrome-devtools-long would take 1.49 times as long
-// (CPU time).
+// sampleRow is a sample without further data, as in V8 profiles. There can be millions of samples, and most passes can ignore
+// them: nothing nests in a sample, no flow binds to it, and it has no context. They are therefore stored separately from the
+// records, in a third of the memory, and Walk merges both. If they were records, converting chrome-devtools-long would take 1.49
+// times as long (CPU time).
 type sampleRow struct {
 	ts     Nanos
 	weight uint32 // with idleBit
@@ -213,7 +213,7 @@ type sampleCursor struct {
 	in        *bufio.Reader // for samples in the file; nil: the samples are in memory
 }
 
-// cursor returns a cursor over count samples starting at first. Several cursors can be used at once.
+// cursor returns a cursor over count samples, starting at index first. Several cursors can be used at once.
 func (t *sampleTable) cursor(first, count int) (*sampleCursor, error) {
 	c := &sampleCursor{t: t, at: first, end: first + count}
 	if t.file != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Items are returned in time order, simultaneous ones in order of addition, whether they form one sequence or several.
+// Items are returned in time order, simultaneous items in order of addition, whether they form one sequence or several.
 func TestTimeOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for sequences := 1; sequences <= 4; sequences++ {

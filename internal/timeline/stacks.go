@@ -29,7 +29,7 @@ type Mapping struct {
 // MappingID identifies a binary; 0: unknown.
 type MappingID uint32
 
-// MaxStackDepth is the maximum number of frames of a call stack in the output; the innermost ones are kept. Deeper stacks are
+// MaxStackDepth is the maximum number of frames of a call stack in the output; the innermost frames are kept. Deeper stacks are
 // counted as problem.StackLimit.
 const MaxStackDepth = 4096
 
@@ -125,7 +125,7 @@ func (b *Builder) Mapping(m Mapping) MappingID {
 }
 
 // PushFrame returns the id of the call stack in which parent, which may be 0, calls f. Equal stacks have equal ids. It returns
-// parent if f is 0.
+// parent if f is 0 or if there are too many stacks.
 func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
 	s := b.stacks
 	parent = s.resolve(parent)

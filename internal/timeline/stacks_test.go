@@ -72,7 +72,7 @@ func TestCallstackLimits(t *testing.T) {
 	}
 }
 
-// Appended stacks are new stacks that are equal to pushed ones.
+// AppendFrame creates a new stack even if PushFrame has already created a stack with the same frames.
 func TestAppendFrame(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	f, g := b.Frame(timeline.Frame{Function: "f"}), b.Frame(timeline.Frame{Function: "g"})

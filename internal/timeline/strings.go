@@ -18,7 +18,7 @@ type stringTable struct {
 	full  bool
 
 	wanted func(text string) bool // selects texts to intern even if the table is full; nil: none
-	late   int                    // number of bytes of such texts
+	late   int                    // number of bytes of texts added to a full table
 }
 
 type slot struct {
@@ -41,7 +41,7 @@ func newStringTable() *stringTable {
 	return &stringTable{ends: []uint32{0}, slots: make([]slot, 256), seed: rand.Uint64()}
 }
 
-// intern returns the id of a text, or 0 and false if the table is full and does not contain it. The id of the empty text is 0.
+// intern returns the id of a text, or 0 and false if the table is full and does not contain it. The id of the empty string is 0.
 func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -92,7 +92,8 @@ func (t *stringTable) has(text []byte) bool {
 	return ok
 }
 
-// snapshot returns a copy of the table that is marked as full. The copies share their texts, because those are only appended to.
+// snapshot returns a copy of the table that is marked as full. The copies share their texts, because texts are only ever
+// appended.
 func (t *stringTable) snapshot() *stringTable {
 	return &stringTable{
 		text: t.text[:len(t.text):len(t.text)], ends: t.ends[:len(t.ends):len(t.ends)],

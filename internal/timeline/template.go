@@ -30,9 +30,9 @@ type templateTable struct {
 	bytes int
 }
 
-// Template stores data shared by slices: a name, a category, and the arguments encoded with Args so far, in which a top-level
-// dictionary must be open. Each slice adds two integer members with the given keys, or only the second if keys[0] is 0, and
-// closes the dictionary, see Event.Template. Slices with a template need no memory for arguments. Template returns 0 (no
+// Template stores data shared by slices: a name, a category, and the arguments encoded so far with Args. A top-level dictionary
+// must be open in these arguments. Each slice adds two integer members with the given keys, or only the second if keys[0] is 0,
+// and closes the dictionary, see Event.Template. Slices with a template need no memory for arguments. Template returns 0 (no
 // template) if a table is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := b.args, b.templates
@@ -47,8 +47,8 @@ func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	return TemplateID(len(t.all))
 }
 
-// BeginArgs starts the arguments in Args with those from a template, for a slice that needs more than two numbers. Their
-// dictionary stays open, and duplicates of their keys are not detected.
+// BeginArgs starts the arguments in Args with those from a template, for a slice that needs more than two numbers. The template's
+// dictionary stays open, and duplicates of the template's keys are not detected.
 func (b *Builder) BeginArgs(id TemplateID) {
 	t := &b.templates.all[id-1]
 	b.args.Load(t.args)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// likeSlices adds slices that differ only in times and two numbers; every third one has another member after these numbers. If
+// likeSlices adds slices that differ only in times and two numbers; every third slice has another member after these numbers. If
 // byTemplate is set, the slices use a template.
 func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate bool) {
 	t.Helper()

@@ -79,8 +79,8 @@ type Event struct {
 	Track TrackID
 
 	// Event is the event's index in the input's event list, and Offset its byte offset in the unpacked input. The index orders
-	// simultaneous events, so it must never decrease from call to call, except for slices on one track, which may be added at
-	// their end. Records from the same event share it.
+	// simultaneous events, so it must never decrease from call to call, except that slices on one track may be added in the order
+	// in which they end. Records from the same event share the index.
 	Event  uint32
 	Offset int64
 
@@ -106,15 +106,15 @@ type Event struct {
 	Sampling Sampling
 
 	// InOrder keeps a Slice at its position among simultaneous starts on its track: earlier starts without length are not moved
-	// after it. It behaves like a Begin that needs no End.
+	// after it. The Slice behaves like a Begin that needs no End.
 	InOrder bool
 
 	// Task marks a Slice or Begin as one of the tasks that a thread runs one after another. A Begin without an End ends where the
 	// next task of the same name begins, or with the last slice inside it.
 	Task bool
 
-	// LoopTask marks a Slice or Begin as an event-loop task of its thread, or of the thread above its track: until it ends, it
-	// delays everything else that waits for the thread. See Timeline.LongTasks.
+	// LoopTask marks a Slice or Begin as an event-loop task of its thread, or of the thread above its track: until the task ends,
+	// it delays everything else that waits for the thread. See Timeline.LongTasks.
 	LoopTask bool
 
 	// Idle marks an inactive Slice or Begin on a track of states, or a Sample of a thread that was waiting for work. Files store
@@ -123,8 +123,8 @@ type Event struct {
 	// DidNotEnd marks a Begin without an End in the original recording: see Head.DidNotEnd. Only traces written by weft use it.
 	DidNotEnd bool
 
-	// KeepEnd marks an End that deletes an object (chrome-json.md 17). If it has no Begin, it becomes an instant; its category
-	// may differ from that on the Begin.
+	// KeepEnd marks an End that deletes an object (chrome-json.md 17). If the End has no Begin, it becomes an instant; its
+	// category may differ from the Begin's category.
 	KeepEnd bool
 
 	Value     Number      // Counter: the value. Sample: the weight
@@ -192,9 +192,9 @@ const (
 	FlowV2
 	// FlowNative is for Perfetto flow ids, which are bound to the event with the id; the latest slice with an id is the producer.
 	FlowNative
-	// FlowFirefox is for the flow ids of Firefox markers, which are bound to the marker with the id. A flow is active from the
-	// first marker with its id, whatever that marker's role, to the first FlowEnd, by start time; the next marker with this id
-	// starts another flow. Event orders simultaneous markers.
+	// FlowFirefox is for the flow ids of Firefox markers, which are bound to the marker with the id. In the order of start times,
+	// a flow extends from the first marker with its id, whatever that marker's role, to the first FlowEnd. The next marker with
+	// this id starts another flow. Event orders simultaneous markers.
 	FlowFirefox
 
 	// FlowLink is for the keys of links (AddLink) between inputs, which are bound to the event with the key; the earlier member
@@ -227,12 +227,12 @@ type FlowBinding uint8
 const (
 	// BindCarrier binds to the slice or instant of the same event (same Event index and Track).
 	BindCarrier FlowBinding = iota + 1
-	// BindEnclosing binds to the innermost slice on the thread that contains the time (bp:"e").
+	// BindEnclosing binds to the innermost of the thread's slices that contain the time (bp:"e").
 	BindEnclosing
 	// BindNext binds to the next slice that starts on the thread.
 	BindNext
-	// BindNothing binds to nothing, because the carrier was dropped or cannot carry a flow end. A start with this binding
-	// still ends the earlier flow with its id.
+	// BindNothing binds to nothing, because the carrier was dropped or cannot carry a flow end. A start with this binding still
+	// ends the earlier flow with the same id.
 	BindNothing
 )
 
@@ -246,7 +246,7 @@ type FlowEvent struct {
 	Offset   int64
 	TS       Nanos
 	After    Nanos   // FlowNative: the flow passes its carrier at TS+After
-	Fallback TrackID // FlowV1: the track to use if it binds to nothing; 0: Track's track with RoleOther
+	Fallback TrackID // FlowV1: the track to use if the flow end binds to nothing; 0: the track with RoleOther below Track
 
 	ID       uint64 // numeric id
 	IDText   []byte // an id that is not a number; replaces ID

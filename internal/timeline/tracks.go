@@ -58,7 +58,7 @@ type AsyncKey struct {
 	IsText   bool   // the id was a string; "5" and 5 are different ids
 	Scope    []byte // for plain ids
 	Process  TrackID
-	// Thread is the thread to which the id is private; 0: the threads of the process share it.
+	// Thread is the thread to which the id is private; 0: the threads of the process share the id.
 	Thread TrackID
 	At     problem.Position // position of the event, for messages about threads that share an id
 }
@@ -80,7 +80,7 @@ type CounterKey struct {
 	Unique      uint64 // distinguishes counters with the same name; 0: equal names identify one counter
 	Unit        CounterUnit
 	UnitName    string
-	ShareKey    string // counters with the same parent and this key share a scale
+	ShareKey    string // counters with the same parent and the same ShareKey share a scale
 	Description string
 }
 
@@ -335,7 +335,7 @@ func (b *Builder) SetProcessPosition(process TrackID, at problem.Position) {
 	}
 }
 
-// Thread returns the main track of a thread in a process, creating it if necessary.
+// Thread returns the main track of a thread in a process, creating the track if necessary. The zero key means the main thread.
 func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	t := b.table
 	if k == (ThreadKey{}) {
@@ -434,14 +434,15 @@ func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
 
-// Undeclared adds a track whose parent is unknown. It can be the Track of events and the parent of other tracks. Unless Alias
-// redirects it, it becomes a track below the root, named after its first event.
+// Undeclared adds a track whose parent is unknown. The track can be the Track of events and the parent of other tracks. Unless
+// Alias redirects it, the track becomes a track below the root, named after its first event.
 func (b *Builder) Undeclared() TrackID {
 	b.table.namedLater = true
 	return b.table.add(track{kind: undeclaredTrack})
 }
 
-// Alias redirects the events of track from, created by Undeclared, to track to. It does nothing if to already leads to from.
+// Alias makes one track an alias for another: events of the track from, which Undeclared created, appear on the track to. Alias
+// has no effect if that would create a cycle.
 func (b *Builder) Alias(from, to TrackID) {
 	if from != to && b.table.resolve(to) != from {
 		b.table.aliases[from] = to
@@ -469,7 +470,8 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	return id
 }
 
-// Async returns the track for an asynchronous id, creating it if necessary. It is named after its first event in time order.
+// Async returns the track for an asynchronous id, creating it if necessary. The track is named after its first event in time
+// order.
 func (b *Builder) Async(k *AsyncKey) TrackID {
 	t := b.table
 	key := asyncKey{kind: k.Kind, process: k.Process, category: b.categoryID(k.Category)}
@@ -560,7 +562,7 @@ func lowerHex(digits []byte) (v uint64, ok bool) {
 	return v, true
 }
 
-// textID interns text for which no string table is suitable; 0 is the empty text.
+// textID interns text for which no string table is suitable; 0 is the empty string.
 func (t *trackTable) textID(text []byte) uint32 {
 	if len(text) == 0 {
 		return 0
@@ -652,7 +654,7 @@ const (
 )
 
 // SetMain marks a process as the main process of its browser. The process with the strongest evidence wins; among equals, the
-// first one does.
+// first process wins.
 func (b *Builder) SetMain(process TrackID, evidence uint8) {
 	p := b.table.process(process)
 	p.main = max(p.main, evidence)
@@ -773,7 +775,7 @@ func (t *trackTable) use(id TrackID) {
 // useLane records a lane of a track.
 func (t *trackTable) useLane(id TrackID, lane uint32) { t.lanes[id] = max(t.lanes[id], lane) }
 
-// resolve returns the track to which the aliases of a track lead.
+// resolve returns the track to which the aliases of a track lead, or the track itself if it has no alias.
 func (t *trackTable) resolve(id TrackID) TrackID {
 	if len(t.aliases) == 0 {
 		return id

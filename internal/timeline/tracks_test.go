@@ -112,8 +112,8 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 	})
 }
 
-// Ids that Perfetto cannot represent are replaced by small ones, and 0 by ten million, but never by an id that the input uses as
-// a pid or tid (chrome-json.md 7).
+// Ids that Perfetto cannot represent are replaced by small ids, and 0 by ten million, but never by an id that the input uses as a
+// pid or tid (chrome-json.md 7).
 func TestAssignedIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
 	for _, pid := range []int64{0, -1, math.MinInt64, math.MaxInt32 + 1, math.MaxInt64} {

@@ -21,11 +21,11 @@ const (
 	ItemSample                      // a call stack was sampled
 )
 
-// Head is the part of a resolved event that all passes need. Timeline.Occurrences returns only Heads, many at a time. Its byte
-// slice is valid only during the call that receives it.
+// Head is the part of a resolved event that all passes need. Timeline.Occurrences returns only Heads, many at a time. The byte
+// slice of a Head is valid only during the call that receives the Head.
 //
-// It is separate from Item because thousands are read ahead: a Head has 128 bytes and an Item 312. Reading Items ahead takes 1.3
-// to 1.6 times as long (BenchmarkHeads).
+// Head is separate from Item because thousands of Heads are read ahead: a Head has 128 bytes and an Item 312. Reading Items ahead
+// takes 1.3 to 1.6 times as long (BenchmarkHeads).
 type Head struct {
 	Kind     ItemKind
 	Complete bool // ItemBegin: the slice is one event with a duration in the input
@@ -39,13 +39,13 @@ type Head struct {
 
 	TS  Nanos
 	Dur Nanos // ItemBegin, or ItemEnd if Whole is set: the length of the slice; NoTime if it never ends
-	// End is the end of a slice in the input. For a task without an end, and for slices that are still open in it, it is the
-	// start of the next task. It is NoTime otherwise, even if the slice ends with the slice around it. Only Occurrences and
-	// Extend set End, BeginEvent and TraceID.
+	// End is the end of a slice in the input. For a task without an end, and for slices that are still open inside the task, End
+	// is the start of the next task. Otherwise, End is NoTime, even if the slice ends with the slice around it. Only Occurrences
+	// and Extend set End, BeginEvent and TraceID.
 	End Nanos
 
 	// Thread is the thread of the event, if known: its Track, or the thread that wrote an event shown on another track. 0:
-	// unknown. Walk sets it only for events shown on another track.
+	// unknown. Walk sets Thread only for events shown on another track.
 	Thread     TrackID
 	NameID     NameID     // 0 if the event has no name or the name is not interned
 	CategoryID CategoryID // 0 if the event has no category or the category is not interned
@@ -95,8 +95,8 @@ type Item struct {
 // HasAsyncID reports whether the event carries the id of its track. An empty id has a scope.
 func (it *Item) HasAsyncID() bool { return it.AsyncID != "" || it.AsyncScope != "" }
 
-// FlowRef is a resolved flow at a slice or instant. If ID is 0 and Ordinal belongs to a FlowStep, it is a flow end that is bound
-// to nothing: Walk shows it as an instant on the track "Other events" of its thread.
+// FlowRef is a resolved flow at a slice or instant. If ID is 0 and Ordinal belongs to a FlowStep, the FlowRef is a flow end that
+// is bound to nothing; Walk shows the flow end as an instant on the track "Other events" of its thread.
 type FlowRef struct {
 	Ordinal     uint64 // of the slice or instant
 	ID          uint64 // of the flow
@@ -107,7 +107,8 @@ type FlowRef struct {
 	Event, Nth  uint32 // order of flows that pass at the same time: by Event, then by Nth
 }
 
-// NoOrdinal is the Previous of a flow's first member.
+// NoOrdinal means no ordinal: it is the Previous of a flow's first member, and the Ordinal of some samples and of all items from
+// overlays.
 const NoOrdinal = math.MaxUint64
 
 func (f FlowRef) ordinal() uint64 { return f.Ordinal }
@@ -115,8 +116,8 @@ func (f FlowRef) ordinal() uint64 { return f.Ordinal }
 // AttachedFlows returns the flows passed to AttachFlows, or nil if there are none.
 func (t *Timeline) AttachedFlows() Attached[FlowRef] { return t.flows }
 
-// AttachFlows sets the timeline's resolved flows, which are closed with the timeline, and adds their arrows, and the ends that
-// are bound to nothing, to the totals.
+// AttachFlows sets the timeline's resolved flows, which are closed with the timeline. It sets the total of flows to arrows, and
+// adds unbound, the number of flow ends that are bound to nothing, to the total of instants.
 func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	t.flows = f
 	t.totals.Flows = arrows
@@ -187,7 +188,8 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 // SegmentCount returns the number of segments in the timeline. It does not depend on the memory budget.
 func (t *Timeline) SegmentCount() int { return len(t.segments) }
 
-// SegmentAfter returns a time between the given segment and the segments before it.
+// SegmentAfter returns a time between the given segment and the segments before it or, for the first segment, the start of the
+// trace.
 func (t *Timeline) SegmentAfter(i int) Nanos {
 	if i == 0 {
 		return t.totals.Start
@@ -264,8 +266,8 @@ func (w *walker) walk(ctx context.Context, end uint64, last bool) error {
 	return err
 }
 
-// segmentDone adds the problems found in a segment. They are counted only once, when all segments have been walked, in segment
-// order.
+// segmentDone stores the problems found in a segment. When all segments have been walked for the first time, it adds their
+// problems to the log, in segment order.
 func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	t.walking.Lock()
 	defer t.walking.Unlock()
@@ -356,8 +358,8 @@ func (w *walker) nextSample() error {
 	return w.sample()
 }
 
-// samplesAt writes the samples that precede a record with the same time: all of them if the record starts something, unless
-// events are already in their final order; otherwise only the samples of earlier events.
+// samplesAt writes the samples that precede a record with the same time. If the record starts something, and events are not
+// already in their final order, these are all samples at that time; otherwise, they are only the samples of earlier events.
 func (w *walker) samplesAt(r *record) error {
 	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() && !w.t.ordered || w.sampled.event < r.event) {
 		if err := w.sample(); err != nil {
@@ -635,7 +637,7 @@ func (w *walker) reverse(f *FlowRef) {
 	}
 }
 
-// pull writes a record and those before it on its lane, unless one of them is currently being written.
+// pull writes a record and the records before it on its lane, unless one of these is currently being written.
 func (w *walker) pull(g *group, i, depth int) error {
 	r := g.at(i)
 	first := i

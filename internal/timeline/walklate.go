@@ -12,8 +12,8 @@ func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	return nil
 }
 
-// WalkSlices is WalkLate restricted to slices on certain tracks, and takes half the time: it omits instants, counters, samples,
-// notes and overlays. Flows affect only the order, as in Walk. It counts no problems.
+// WalkSlices is WalkLate restricted to slices on certain tracks. It takes half the time of WalkLate, because it omits instants,
+// counters, samples, notes and overlays. Flows affect only the order, as in Walk. It counts no problems.
 func (t *Timeline) WalkSlices(ctx context.Context, tracks func(TrackID) bool, fn func(*Item) error) error {
 	samples, err := t.sampled.cursor(0, 0)
 	if err != nil {
@@ -35,8 +35,8 @@ func (w *walker) isWalkedSlice(r *record) bool {
 	return (r.Kind() == Slice || r.Kind() == Begin) && w.only[r.track]
 }
 
-// ReadArgs reads the arguments of an item from WalkLate or WalkSlices; other walks have already read them. They are valid for the
-// lifetime of the item. Errors come from temporary files.
+// ReadArgs reads the arguments of an item from WalkLate or WalkSlices; other walks have already read them. The arguments are
+// valid for the lifetime of the item. Errors come from temporary files.
 func (it *Item) ReadArgs() error {
 	w, r := it.walker, it.late
 	switch {

@@ -15,7 +15,7 @@ type CPUProfile struct {
 	Repeat  int // percentage of samples that repeat the previous stack; 0: nearly all stacks differ
 }
 
-// maxProfileNodes limits the tree of a generated profile: real ones have about ten thousand nodes.
+// maxProfileNodes limits the tree of a generated profile: real profiles have about ten thousand nodes.
 const maxProfileNodes = 20_000
 
 // profileNode is a node of a generated profile.
@@ -42,7 +42,7 @@ type sampledProfile struct {
 }
 
 // newSampledProfile generates a profile. Its stacks are a random walk through a call tree, so that consecutive stacks usually
-// share most of their frames, as in real profiles; some samples are program, idle or garbage collection, and some time deltas are
+// share most of their frames, as in real profiles. Some samples are program, idle or garbage collection, and some time deltas are
 // negative.
 func newSampledProfile(c CPUProfile) sampledProfile {
 	rnd := newRand(c.Seed)
@@ -127,7 +127,7 @@ func WriteSampledTrace(w io.Writer, c CPUProfile) error {
 	return out.Flush()
 }
 
-// writeNumbers writes the elements of a list, adding plus to each number.
+// writeNumbers writes the elements of a list, each increased by plus.
 func writeNumbers(out *bufio.Writer, numbers []int, plus int) {
 	for i, n := range numbers {
 		if i > 0 {

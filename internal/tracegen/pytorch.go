@@ -10,13 +10,14 @@ import (
 // PyTorch configures WritePyTorch.
 type PyTorch struct {
 	Seed  uint64
-	Bytes int64 // size of the trace, which ends at the first training layer that exceeds it
+	Bytes int64 // minimum size of the trace; no training layer starts once the trace has this size
 }
 
-// WritePyTorch writes a trace in the form of PyTorch's profiler: epoch microseconds with three decimals, operators nested on
-// several threads, Python frames, kernel launches, kernels that overlap on one stream (a number on the first GPU, a text on the
-// second), flows from launches to kernels, with several ends for a graph launch, memory instants with 64-bit addresses, counters,
-// names, sort indexes and the other top-level members. Its memory use does not grow with the size.
+// WritePyTorch writes a trace in the form of PyTorch's profiler. Times are epoch microseconds with three decimals. The trace has
+// operators nested on several threads, Python frames, kernel launches, kernels that overlap on one stream (a number on the first
+// GPU, a text on the second), and flows from launches to kernels, with several ends for a graph launch. It also has memory
+// instants with 64-bit addresses, counters, names, sort indexes and the other top-level members. Its memory use does not grow
+// with the size.
 func WritePyTorch(w io.Writer, p PyTorch) error {
 	t := torch{
 		w: w, r: newRand(p.Seed), limit: p.Bytes,
@@ -85,7 +86,7 @@ func stream(gpu int64) place {
 	return place{gpu, fmt.Sprintf(`"stream %d"`, streamTid)}
 }
 
-// event writes an event. more is the JSON text of further members, starting with a comma.
+// event writes an event. The parameter more is the JSON text of further members, starting with a comma.
 func (t *torch) event(ph, cat, name string, at place, ts int64, more string) {
 	if t.comma {
 		t.buf = append(t.buf, ',')
@@ -191,8 +192,8 @@ func (t *torch) externalArgs() string {
 	return fmt.Sprintf(`"External id": %d,"Record function id": 0, "Ev Idx": %d`, t.external, t.external-1)
 }
 
-// layer writes the forward pass of one layer: a Python frame around nested operators, the innermost of which launch kernels. Slices are
-// written at their end, so children come before their parents in the file.
+// layer writes the forward pass of one layer: a Python frame around nested operators. The innermost operators launch kernels.
+// Slices are written at their end, so children come before their parents in the file.
 func (t *torch) layer(n int) {
 	from := t.now
 	t.now += t.between(500, 4000)

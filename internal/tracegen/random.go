@@ -39,8 +39,8 @@ type event struct {
 	text string
 }
 
-// Nested returns a random trace of about n slices that nest properly on their threads: begin and end pairs, complete events, slices of
-// length 0 and instants; siblings touch, and children begin and end with their parents.
+// Nested returns a random trace of about n slices that nest properly on their threads. It contains begin and end pairs, complete
+// events, slices of length 0 and instants. Siblings touch, and children begin and end with their parents.
 func Nested(seed uint64, n int) Trace {
 	g := nester{r: newRand(seed)}
 	for tid := 1; tid <= randomThreads; tid++ {
@@ -55,8 +55,8 @@ func Nested(seed uint64, n int) Trace {
 }
 
 // OpenBegins returns a random trace of about n slices that nest properly on their threads, with Begin events without an End
-// anywhere, as in Chrome's recordings when they start or stop. Some Begin and complete events are tasks. Slices contains only the
-// complete slices. Events are in random order.
+// anywhere, as at the start and the end of Chrome's recordings. Some Begin and complete events are tasks. Slices contains only
+// the complete slices. Events are in random order.
 func OpenBegins(seed uint64, n int) Trace {
 	g := nester{r: newRand(seed), open: true}
 	for tid := 1; tid <= randomThreads; tid++ {
@@ -101,7 +101,7 @@ type nester struct {
 	slices []Slice
 }
 
-// node adds a slice for [from, to] and its children. It returns to.
+// node adds a slice for the interval [from, to], and the slice's children. It returns the end of the interval.
 func (g *nester) node(from, to int64, depth int) int64 {
 	g.budget--
 	name := "n" + strconv.Itoa(len(g.slices))
@@ -171,8 +171,8 @@ func (g *nester) point(at int64, depth int) int64 {
 	return at + 1
 }
 
-// Misnested returns a random trace of n slices without any structure: they overlap, cross and coincide, on threads and under shared
-// asynchronous ids, in random order. Starts come before their ends in the file.
+// Misnested returns a random trace of n slices without any structure: the slices overlap, cross and coincide, on threads and
+// under shared asynchronous ids, in random order. Starts come before their ends in the file.
 func Misnested(seed uint64, n int) Trace {
 	r := newRand(seed)
 	var t Trace

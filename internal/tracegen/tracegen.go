@@ -1,5 +1,5 @@
-// Package tracegen generates traces for tests and benchmarks: large ones in the format of PyTorch's profiler and others, and
-// small random ones with known results. The same parameters always result in the same bytes.
+// Package tracegen generates traces for tests and benchmarks: large traces in the format of PyTorch's profiler and others, and
+// small random traces with known results. The same parameters always result in the same bytes.
 package tracegen
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// newRand returns the random number generator for a seed. It is the same on every machine.
+// newRand returns the random number generator for a seed. It yields the same numbers on every machine.
 func newRand(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
 }

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// This program writes a generated trace in the form of PyTorch's profiler to standard output. The small one in testdata/traces/pytorch was
-// made with -bytes 300000; benchmark inputs of any size can be made the same way.
+// This program writes a generated trace in the form of PyTorch's profiler to standard output. The small trace in
+// testdata/traces/pytorch was made with -bytes 300000; benchmark inputs of any size can be made the same way.
 package main
 
 import (

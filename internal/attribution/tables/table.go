@@ -146,7 +146,7 @@ type Amounts struct {
 	Instants   int64          `json:"instants"`
 
 	LongTasks     int64          `json:"long_tasks"`     // of 50 ms or more, in which no other context has more self time
-	GCProvoked    timeline.Nanos `json:"gc_provoked_ns"` // garbage collections during its work
+	GCProvoked    timeline.Nanos `json:"gc_provoked_ns"` // garbage collections during the context's work
 	Freed         int64          `json:"freed_bytes"`    // by garbage collections; isolates only
 	ForcedStyle   timeline.Nanos `json:"forced_style_ns"`
 	ForcedLayout  timeline.Nanos `json:"forced_layout_ns"`
@@ -156,7 +156,7 @@ type Amounts struct {
 	NetworkBytes  int64          `json:"network_bytes"`
 	RequestTime   timeline.Nanos `json:"request_ns"`             // sum of the times from sending to finishing
 	Async         timeline.Nanos `json:"async_ns"`               // asynchronous slices; not part of the busy time
-	Inputs        int64          `json:"inputs"`                 // number of distinct input events for which it worked
+	Inputs        int64          `json:"inputs"`                 // number of distinct input events for which the context worked
 	WorstLatency  timeline.Nanos `json:"worst_input_latency_ns"` // of these input events
 }
 

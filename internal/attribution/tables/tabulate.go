@@ -287,8 +287,8 @@ func (b *tabulator) countInput(row *Row, input attribution.NodeID) {
 	}
 }
 
-// addTotals adds an amount of time to the totals of a context and its ancestors. A row counts it only once, even if several of
-// these contexts share the row.
+// addTotals adds an amount of time to the totals of a context and its ancestors. A row counts the amount only once, even if
+// several of these contexts share the row.
 func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
 	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.Contexts.Ancestors(node, ts)...)
 	if b.group == GroupPage && len(b.chain) > 2 { // all others share the row of the first or the last

@@ -54,7 +54,7 @@ func (a *Additions) newDetails(o *overlay, enc *timeline.ArgsEncoder) (*details,
 	})
 }
 
-// indexOf returns 1 + the index in overlay.args of the details of an interval, or 0 if they exceed the memory limit.
+// indexOf returns 1 + the index in overlay.args of the details of an interval, or 0 if the details exceed the memory limit.
 func (d *details) indexOf(i *attribution.Interval) uint32 {
 	key := contextState{typedContext{d.a.result.Contexts.LogicalOf(i.Node), i.Type}, i.Snapshot}
 	if at, ok := d.indexes[key]; ok {

@@ -36,7 +36,7 @@ func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 }
 
 // argsOf returns the note of a set under the name that an EventSet.Key selects, or nil if there is none. Notes that were not
-// encoded in advance have inline names and texts, because the tables of the timeline must not change; they are valid until
+// encoded in advance have inline names and texts, because the tables of the timeline must not change. Such notes are valid until
 // the next use of the encoder.
 func (n *notes) argsOf(set attribution.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
 	args := n.args[set]

@@ -27,7 +27,7 @@ type located struct {
 
 var byEvent = extsort.Order[located]{Compare: func(a, b *located) int { return cmp.Compare(a.event, b.event) }}
 
-// NewPackets returns empty Packets. Beyond the given number of bytes in memory, they use temporary files in dir.
+// NewPackets returns empty Packets. Beyond the given number of bytes in memory, the Packets use temporary files in dir.
 func NewPackets(memory int64, dir string) *Packets {
 	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(byEvent, memory, dir)}
 }
@@ -50,7 +50,7 @@ func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
 // Close frees the memory and temporary files.
 func (p *Packets) Close() error { return p.sorted.Close() }
 
-// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read. It cannot do
+// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read. Rewrite cannot do
 // so if a conversion has written an attribution as part of the trace.
 func (a *Additions) CanRewrite() bool {
 	form := attribution.FormOf(a.result.Timeline)

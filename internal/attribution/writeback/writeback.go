@@ -34,8 +34,8 @@ type Additions struct {
 // Of returns the additions for an attribution.
 func Of(r *attribution.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
-// Attach adds the additions to the timeline for later walks and writers, and replaces earlier ones. It must
-// be called at most once. The timeline takes ownership of the parts of the result that it needs.
+// Attach adds the additions to the timeline for later walks and writers, and removes the additions of an earlier attribution. It
+// must be called at most once. The timeline takes ownership of the parts of the result that it needs.
 func (a *Additions) Attach() error {
 	t := a.result.Timeline
 	a.removeEarlier()

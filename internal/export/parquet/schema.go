@@ -4,8 +4,9 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 )
 
-// table defines the columns of the file, in the order and with the names of the fields of weft.v1.Event. Only its type is used: Writer
-// fills columns directly, because parquet-go v0.32.0 sometimes writes "" instead of null for optional fields of structs.
+// table defines the columns of the file, in the order and with the names of the fields of weft.v1.Event. The type only defines
+// the schema: Writer fills the columns directly, because parquet-go v0.32.0 sometimes writes "" instead of null for optional
+// fields of structs.
 type table struct {
 	TS          int64    `parquet:"ts_ns,delta"`
 	Dur         int64    `parquet:"dur_ns,optional,dict"`

@@ -36,8 +36,8 @@ type Options struct {
 // layout holds the size limits of a group.
 type layout struct {
 	rows       int // rows in a group
-	text       int // bytes of text in a group, which is written early if it has more
-	dictionary int // bytes of a column's dictionary; further values are written without it
+	text       int // bytes of text in a group; a group with more text is written early
+	dictionary int // bytes of a column's dictionary; further values are written without the dictionary
 	page       int // bytes of a page before compression
 }
 

@@ -118,7 +118,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Long texts end a group early, and too long ones are truncated; invalid UTF-8 does not reach readers.
+// Long texts end a group early, and texts that are too long are truncated; invalid UTF-8 does not reach readers.
 func TestTexts(t *testing.T) {
 	b := &trace.Builder{TempDir: t.TempDir()}
 	thread := b.Thread(b.Process(1, "p"), 2, "bad \xff name")
