@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// costSums holds the columns of a cost table whose sums do not depend on its rows.
+// costSums holds the sums of the columns that add up to the same value however the rows of a cost table divide the costs.
 type costSums struct {
 	Busy, CPU, WithoutCPU, ForcedStyle, ForcedLayout timeline.Nanos
 	Slices, Instants, Freed, Styles, Layouts         int64
 
-	Async                      timeline.Nanos // not by thread or category
-	LongTasks, Requests, Bytes int64          // not by category
-	RequestTime                timeline.Nanos // not by category
+	Async                      timeline.Nanos // 0 if divided by thread or category
+	LongTasks, Requests, Bytes int64          // 0 if divided by category
+	RequestTime                timeline.Nanos // 0 if divided by category
 }
 
 // sumsOf adds up the rows of a table.
@@ -48,8 +48,8 @@ func sumsOf(t *tables.Table) (s costSums, unattributed timeline.Nanos) {
 	return s, unattributed
 }
 
-// The sums of a cost table's columns do not depend on its rows: nothing is counted twice, and nothing is missing except
-// the columns that cannot be divided.
+// The sums of a cost table's columns are the same however its rows divide the costs: nothing is counted twice, and nothing is
+// missing except from columns that cannot be divided.
 func TestCostTablesAddUp(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-tiny.json", "chrome/chrome-devtools-ui-saved-small.json", "chrome/chrome-with-selfprof-and-inspector.json",
@@ -97,8 +97,8 @@ func TestCostTablesAddUp(t *testing.T) {
 	}
 }
 
-// The costs of contexts in parts of a trace add up to their costs in all of it (attribution.md, Cost): windows clip
-// intervals.
+// The costs of contexts in the parts of a trace add up to their costs in the whole trace (attribution.md, Cost), because windows
+// clip intervals.
 func TestCostWindowsAddUp(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json", "firefox/processed/ff-processed-tiny.json"} {
 		input := recording.Bytes(t, "traces/"+name)

@@ -93,7 +93,7 @@ func marksOf(t *testing.T, data []byte) (marks, others []string) {
 		if tl.Role(it.Track) != timeline.RoleLongTasks {
 			length := it.Dur
 			if it.Kind == timeline.ItemEnd {
-				length = timeline.NoTime // known where the slice is a complete event
+				length = timeline.NoTime // ignored, because it is known only for complete events
 			}
 			others = append(others, fmt.Sprintf("%d %d+%d %s %s %d", it.Kind, it.TS, length, it.Name, track.FullName(), len(it.Flows)))
 			return nil

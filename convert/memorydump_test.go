@@ -14,8 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestMemoryDumps checks that the counters from memory dumps, with units, are below one track of their process (chrome-json.md
-// 17.4).
+// TestMemoryDumps checks that the counters from memory dumps have units and are children of a single track of their process
+// (chrome-json.md 17.4).
 func TestMemoryDumps(t *testing.T) {
 	const input = `[{"ph":"v","name":"a","id":"0x0","pid":7,"tid":-1,"ts":1,"args":{"dumps":{"process_totals":{"peak_resident_set_size":"2d10000"}}}},
 {"ph":"v","name":"b","id":"0x0","pid":7,"tid":-1,"ts":2,"args":{"dumps":{"allocators":{"malloc":{"attrs":{"size":{"type":"scalar","units":"bytes","value":"17"},

@@ -23,9 +23,9 @@ func sampledTrace(tb testing.TB, samples int) []byte {
 }
 
 // TestMemoryOfSamples checks that the memory for V8 samples, and for the calls derived from them, does not grow beyond the
-// budget: with four times as many samples, each additional one needs less than 8 bytes. The index of the files of samples and
-// calls needs about half a byte per sample, measurements vary by a megabyte or two, and a sample in memory needs 24 bytes in its
-// table alone.
+// budget: with four times as many samples, each additional one needs less than 8 bytes. The index of the sample
+// and call files needs about half a byte per sample, measurements vary by a megabyte or two, and a sample in memory needs 24 bytes
+// in its table alone.
 func TestMemoryOfSamples(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	peak := func(samples int) int64 {

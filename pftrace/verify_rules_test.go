@@ -83,8 +83,8 @@ func preludePackets(t testing.TB, more ...string) (packets [][]byte) {
 	return packets
 }
 
-// Recordings from several machines are checked separately: equal numbers have different meanings, and the parent of a track is on
-// the same machine.
+// Packets from different machines are checked separately: the same id has a different meaning on each machine, and a track and its
+// parent are on the same machine.
 func TestVerifyMachines(t *testing.T) {
 	machine := func(texts ...string) (packets [][]byte) {
 		packets = preludePackets(t)
@@ -140,7 +140,7 @@ func TestVerifyCleanTrace(t *testing.T) {
 	}
 }
 
-// begin, end and instant return events on a track of the prelude.
+// begin and end return events on a track of the prelude.
 func begin(ts, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { type: TYPE_SLICE_BEGIN track_uuid: %d name: "s" }`, ts, track)
 }
@@ -311,7 +311,8 @@ var verifyCases = []verifyTestCase{
 		"2 call stacks, 1 times"},
 }
 
-// TestVerifyRules adds packets that break one rule to a valid trace, and expects exactly this finding, at the right position.
+// TestVerifyRules adds packets that break one rule to a valid trace, and expects exactly one finding: for that rule, at the right
+// position.
 func TestVerifyRules(t *testing.T) {
 	for _, tt := range verifyCases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -470,7 +471,7 @@ func TestVerifyFraming(t *testing.T) {
 		})
 	}
 	t.Run("empty", func(t *testing.T) { expectViolation(t, nil, "first_byte", -1, 0, "the file is empty") })
-	// A file that starts with any other byte has two findings: the wrong byte, and a field that is not a packet.
+	// A file with the wrong first byte has two findings: the byte itself, and a field that is not a packet.
 	t.Run("first_byte", func(t *testing.T) {
 		report := verifyBytes(t, join(wire.AppendUint(nil, 2, 1), clean), VerifyOptions{})
 		if report.Violations != 2 || report.Findings[0].Rule != "first_byte" || report.Findings[1].Rule != "not_a_packet" {
@@ -479,7 +480,7 @@ func TestVerifyFraming(t *testing.T) {
 	})
 }
 
-// Each rule is broken by a case above or by a warning in TestVerifyWarnings.
+// Each rule is broken by a case in verifyCases or verifyWarnings, or by another test, listed here.
 func TestVerifyRulesAreTested(t *testing.T) {
 	tested := map[string]bool{"malformed_message": true, "repeated_field": true, "field_type": true, "message_depth": true, "sample_id": true,
 		"first_byte": true, "not_a_packet": true, "framing": true, "packet_cut": true, "bundle_broken": true,

@@ -9,10 +9,10 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-// Converted is the record of a trace that has an output: a line in the manifest.
+// Converted is the manifest's record of a trace that has an output.
 type Converted struct{ migrate.Record }
 
-// Failure is the record of a file that could not be converted: Kind is one stable word, Reason a sentence.
+// Failure is the record of a file that could not be converted. Kind is a stable identifier, and Reason is a sentence.
 type Failure struct{ migrate.Record }
 
 // Summary is the summary of a manifest.
@@ -28,7 +28,7 @@ type batch struct{ Works []work }
 type line struct{ migrate.Record }
 
 func init() {
-	// Beam's own coders omit unexported fields and round times; JSON keeps records as they are in the manifest.
+	// Beam's own coders round times and omit unexported fields; JSON keeps records as they are in the manifest.
 	beam.RegisterCoder(reflect.TypeFor[Converted](), encodeConverted, decodeConverted)
 	beam.RegisterCoder(reflect.TypeFor[Failure](), encodeFailure, decodeFailure)
 	beam.RegisterCoder(reflect.TypeFor[Summary](), encodeSummary, decodeSummary)

@@ -152,7 +152,7 @@ func (t *flowText) place(m *marker) string {
 	return table.Elide(name, maxName) + " · " + pathText(m.track.name)
 }
 
-// pathText shortens the path of a track, with programs instead of command lines.
+// pathText shortens the path of a track. It replaces command lines with program names.
 func pathText(track string) string {
 	parts := strings.Split(track, " / ")
 	for i, part := range parts {
@@ -161,5 +161,5 @@ func pathText(track string) string {
 	return strings.Join(parts, " / ")
 }
 
-// since formats a time in the trace as the time since its start.
+// since formats a time as the time since the start of the trace.
 func (t *flowText) since(ts timeline.Nanos) string { return table.MomentText(ts - t.span.Start) }

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The limits of tables grow with the budget between their minimum and the default.
+// The limits of tables grow with the memory budget, from their minimum to their full size at the default budget.
 func TestLimits(t *testing.T) {
 	full, least := attribution.LimitsFor(timeline.DefaultMemory), attribution.LimitsFor(0)
 	if n := full.Of(attribution.MaxNodes); n != attribution.MaxNodes || full != attribution.LimitsFor(math.MaxInt64) {
@@ -51,8 +51,8 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 }
 
-// If very many contexts are always in effect, the tracks show some of the contexts for each slice: all contexts of the first
-// types. The others are counted.
+// If very many contexts are always in effect, the tracks show only contexts of the first types for each slice. The others are
+// counted.
 func TestIntervalLimit(t *testing.T) {
 	const types, slices = 100, 1500
 	var list []string
@@ -84,7 +84,7 @@ func TestIntervalLimit(t *testing.T) {
 	}
 }
 
-// Contexts whose details are not stored have the same names as other contexts.
+// Contexts have the same names whether or not their details are stored.
 func TestNamesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
 	correlations := func(limits attribution.Limits) (out []string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Page is the place of one profile in an input of JS self-profiles.
+// Page holds the place in a trace, and in time, of one profile from an input of JS self-profiles.
 type Page struct {
 	Match *Match // in the first trace that places it; nil: none does
 	Err   error  // why Match is nil
@@ -135,8 +135,9 @@ func (s *solver) match(trace int, page *jsprofile.Times) (m Match, err error) {
 	return places[0], nil
 }
 
-// navigated finds the navigation to the page of a self-profile: the one at the page's time origin by the wall clock, then the
-// one that puts the samples into script calls, then the only one to a tab's page that contains scripts of the profile.
+// navigated finds the navigation to the page of a self-profile. It prefers the navigation at the page's time origin by the wall
+// clock, then one that puts the samples into script calls, then the only one in a tab itself (not in a frame) to a page that
+// contains scripts of the profile.
 func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []Match) ([]Match, error) {
 	if c.Wall != nil && page.Origin != nil {
 		places = chosen(places, func(m *Match) bool {
@@ -191,8 +192,8 @@ func chosen(places []Match, holds func(m *Match) bool) []Match {
 	return places
 }
 
-// relate returns the relation of an input to a trace through one of the input's pages, which is tied to the first one, and
-// the further pages that the trace ties to it.
+// relate returns the relation between trace a and input b, found through the input's page by, which is already tied to the first
+// page. It ties the remaining pages found in the trace to the first page too, and returns them.
 func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
 	var m *Match
 	for _, t := range f.found[a] {

@@ -32,7 +32,7 @@ func (s *solver) mayHave(a, b int) bool {
 }
 
 // sameStart is how far the start of a profile in a trace may be from the start of a .cpuprofile with the same samples, if both use
-// one clock.
+// the same clock.
 const sameStart Nanos = 10_000_000
 
 // cpuProfile applies rule R1 to a .cpuprofile.

@@ -304,7 +304,7 @@ func (r *run) finish(record *Record) error {
 	return nil
 }
 
-// forget ends a record whose input no longer exists.
+// forget marks a record as forgotten, because its input no longer exists.
 func (r *run) forget(record *Record) error {
 	r.counts.forgotten.Add(1)
 	return r.record(&Record{Input: record.Input, Member: record.Member, State: forgotten, OptionsID: r.optionsID, Weft: pfwire.Version})

@@ -2,7 +2,7 @@ package producers
 
 import "bytes"
 
-// maxRequestName bounds the name of a request in bytes. The event's arguments include the whole address.
+// maxRequestName bounds the length of a request's name, in bytes. The event's arguments include the whole address.
 const maxRequestName = 512
 
 // AppendRequestName appends the name of a network request, the most distinctive part first:

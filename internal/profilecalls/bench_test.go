@@ -154,7 +154,7 @@ func TestDeepStacks(t *testing.T) {
 	}
 	f := NewFrames(p)
 	made := run(f, DevTools, nil, count)
-	// Half of the 2,000 samples are deep: each opens the MaxStack outermost frames, except the first, which stays open.
+	// Half of the 2,000 samples are deep. Each opens all but the first of the MaxStack outermost frames; the first frame stays open.
 	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || made.TooDeep != samples/2 {
 		t.Errorf("%d calls down to node %d, %d samples too deep; want %d, %d, %d", calls, deepest, made.TooDeep, want, MaxStack, samples/2)
 	}

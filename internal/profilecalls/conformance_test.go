@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// row is a call in the tables of the conformance data, in whole microseconds. The tables also have the position of the call in the
-// tree of calls and events, which this package does not compute.
+// row is a call in the tables of the conformance data, with times in whole microseconds. The tables also have the position of the
+// call in the tree of calls and events, which this package does not compute.
 type row struct {
 	Name         string
 	TS, Dur      int64

@@ -35,8 +35,8 @@ func Testdata(tb testing.TB) string {
 // All reports whether all tests run: WEFT_TESTS=all.
 func All() bool { return os.Getenv("WEFT_TESTS") == "all" }
 
-// NeedAll skips a test that is slow or needs something that not every machine has, unless all tests run. The reason completes the sentence
-// "skipped: …".
+// NeedAll skips the test unless all tests run. It is for tests that are slow or need something that some machines lack. The reason completes
+// the sentence "skipped: …".
 func NeedAll(tb testing.TB, reason string) {
 	tb.Helper()
 	if !All() {
@@ -67,8 +67,9 @@ func Path(tb testing.TB, name string) string {
 	return path
 }
 
-// Large is Path for the first of several files that exists. Benchmarks, and tests if all tests run, also look in shared. A test
-// whose files are missing is skipped, or fails if shared exists, because then the name is wrong.
+// Large is like Path, but takes several names and returns the path of the first file that exists. Benchmarks, and tests if all tests
+// run, also look in shared. If none of the files exist, Large skips the test, or fails it if it also looked in shared, because then
+// the names are wrong.
 func Large(tb testing.TB, names ...string) string {
 	tb.Helper()
 	roots := Roots(tb)
@@ -107,8 +108,8 @@ const (
 	maxWhole = 1_100_000
 )
 
-// In returns the recordings in the given subfolders of traces, for example "firefox/processed", and below them, sorted by name.
-// They are from testdata and, if all tests run, from shared. It omits large recordings.
+// In returns the recordings in and below the given subfolders of traces, for example "firefox/processed", sorted by name. It looks
+// in the folders that Roots returns, and omits large recordings.
 func In(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -117,8 +118,8 @@ func In(tb testing.TB, folders ...string) []File {
 	return within(tb, maxQuick, folders)
 }
 
-// Every is In, but with large recordings if all tests run. It is for the few tests that compare a whole format with an
-// independent count; for all other tests a large recording adds nothing.
+// Every is like In, but includes large recordings if all tests run. It is for the few tests that compare all recordings of a
+// format with an independent count; in other tests, large recordings add nothing.
 func Every(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -178,7 +179,8 @@ func (f File) Damaged() bool {
 	return strings.HasPrefix(f.Name, "damaged/") || strings.Contains(f.Name, "cut60pct") || strings.Contains(f.Name, "truncated")
 }
 
-// Locate is Large for programs, which may run outside the module, where there is no testdata folder. It always looks in both folders.
+// Locate is like Large, but for programs, which may run outside the module, where there is no testdata folder. It always looks in
+// shared too.
 func Locate(name string) (path string, ok bool) {
 	var roots []string
 	if dir, ok := locateTestdata(); ok {
@@ -244,8 +246,7 @@ func Name(path string) string {
 	return strings.TrimSuffix(name, ".json")
 }
 
-// locateTestdata finds the testdata folder that contains traces. Packages and the modules in tools have testdata folders too, which it
-// skips.
+// locateTestdata finds the testdata folder that contains traces. It skips the testdata folders of packages and of the modules in tools.
 func locateTestdata() (dir string, ok bool) {
 	parent, ok := findUp(filepath.Join("testdata", "traces"))
 	if !ok {

@@ -50,7 +50,7 @@ type layoutStart struct {
 	function string
 	provider string    // of the probe; "": an event
 	end      layoutKey // key of the probe that ends the slice: equal to key if both probes fired with the same arguments
-	// missing is why a probe slice has no end of its own: flagUnbalanced or flagNeverEnded.
+	// missing is set if a probe slice has no end of its own: flagUnbalanced or flagNeverEnded.
 	missing probeFlag
 }
 
@@ -64,7 +64,7 @@ func isDevTools(category []byte) bool {
 	return false
 }
 
-// phaseOf returns the kind of phase of an event, or nil, and the name by which it was found: the name of the event or,
+// phaseOf returns the phaseEvent of an event, or nil, and the name by which it was found: the name of the event or,
 // in Firefox, of the marker. An event name with a NameID is looked up only once.
 func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	if marker := c.markerName(it.Args); marker != nil {
@@ -73,7 +73,8 @@ func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	return c.phaseOfName(it), it.Name
 }
 
-// markerName returns the name of a Firefox marker that is displayed by its label; nil for slices with only one name.
+// markerName returns the name of a Firefox marker whose slice has the marker's label as its name; nil for slices with only
+// one name.
 func (c *layoutReader) markerName(args timeline.Args) []byte {
 	for arg := range c.wanted.List(args) {
 		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
@@ -125,8 +126,8 @@ func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item)
 	return s, !timeline.IsCall(it.Category) // a call is a script function with the same name
 }
 
-// eventContext returns the frame or window for which an event happened, and whether it has a frame, like Chrome events, or
-// a type, like Firefox markers.
+// eventContext returns the frame or window in which an event happened. The results frame and marker report whether the event
+// has a frame, as in Chrome, and whether it has a type, as Firefox markers do.
 func (c *layoutReader) eventContext(args timeline.Args) (context layoutContext, frame, marker bool) {
 	context.isText = true
 	for arg := range c.wanted.List(args) {
@@ -225,8 +226,8 @@ func (p *probe) setEnd(name string, value timeline.Arg) {
 	}
 }
 
-// arg returns the argument declared with the given name. If the probe lacks it, arg returns the argument at place, its index in
-// the browser's own probes, unless that argument has one of the other names. If it finds nothing, it returns nil.
+// arg returns the argument declared with the given name. If the probe lacks it, arg returns the argument at index place, its position
+// in the browser's own probes, unless that argument has one of the other names. If it finds nothing, it returns nil.
 func (p *probe) arg(name string, place int, others ...string) *probeArg {
 	for i := range p.args {
 		if p.args[i].name == name {

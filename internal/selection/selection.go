@@ -2,7 +2,7 @@
 // exports use it, so that the same flags have the same meaning everywhere.
 //
 // A Query is the text of the flags. Parse validates it without the trace and returns a Filter; Filter.Bind resolves the Filter
-// in a trace to a Selection, which tests tracks and events. A nil *Selection selects the whole trace.
+// against a trace and returns a Selection, which tests tracks and events. A nil *Selection selects the whole trace.
 //
 // Events are selected by:
 //
@@ -93,8 +93,8 @@ func (f *Filter) All() bool {
 	return len(f.processes)+len(f.threads)+len(f.names)+len(f.categories)+len(f.contexts) == 0 && f.window.Whole()
 }
 
-// Selection is a Filter resolved in a trace. Its methods may be called on nil, which selects everything. The methods are not safe
-// for concurrent use.
+// Selection is a Filter resolved against a trace. Its methods may be called on nil, which selects everything. The methods are not
+// safe for concurrent use.
 type Selection struct {
 	tl       *timeline.Timeline
 	from, to timeline.Nanos
@@ -109,7 +109,7 @@ type Selection struct {
 	stack     []timeline.FrameID // buffer
 }
 
-// Bind resolves a filter in a trace. A process, thread, name, category or context that the trace does not contain, or a time
+// Bind resolves a filter against a trace. A process, thread, name, category or context that the trace does not contain, or a time
 // outside the trace, is an error that suggests alternatives. The result is nil if the filter selects everything.
 func (f *Filter) Bind(ctx context.Context, tl *timeline.Timeline) (*Selection, error) {
 	if f == nil || f.All() {
@@ -313,7 +313,7 @@ func (t *texts) has(id uint32, text []byte) bool {
 	return t.memos[id].get(func() bool { return t.matches(string(text)) })
 }
 
-// maxLookup is the number of interned names up to which an unknown name is an error: larger tables may be full and lack
+// maxLookup bounds the tables of interned names in which a missing name is an error: larger tables may be full and lack some
 // names.
 const maxLookup = 1 << 18
 
@@ -387,7 +387,7 @@ func categoryNames(tl *timeline.Timeline) func(yield func(string) bool) {
 	}
 }
 
-// eachCategory yields the categories of a list in the form of the input, "a, b", and the list itself if it has several.
+// eachCategory yields the categories in a list such as "a, b" and, if there are several, the list itself.
 func eachCategory(list string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		several := false

@@ -149,7 +149,7 @@ func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []
 	return found
 }
 
-// titles yields the names of tracks with events, then other names.
+// titles yields the names of the tracks with events, then the names of the other tracks.
 func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, used := range []bool{true, false} {
@@ -162,11 +162,11 @@ func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(st
 	}
 }
 
-// maxListed is the number of names that a message lists.
+// maxListed is the maximum number of names that a message lists.
 const maxListed = 6
 
-// UnknownError is the error of Bind for a text that matches nothing in a trace, although it may match in another. Its
-// message ends with suggestions.
+// UnknownError is the error that Bind returns for a text that matches nothing in the trace but may match something in another
+// one. Its message ends with suggestions.
 type UnknownError struct{ message string }
 
 func (e *UnknownError) Error() string { return e.message }
@@ -199,7 +199,8 @@ func distinct(names func(yield func(string) bool)) (list []string) {
 	return list
 }
 
-// Names returns the possible values of a flag for a trace: its processes, threads or categories, or names for any other flag.
+// Names returns the possible values of a flag for a trace: its processes, threads or categories or, for any other flag, the names
+// of its events, counters and functions.
 func Names(tl *timeline.Timeline, flag string) []string {
 	switch flag {
 	case "process":

@@ -237,7 +237,7 @@ func (rd *reader) instant() error {
 	return rd.threadEvent(timeline.Instant)
 }
 
-// weftProcess adds the process and thread ids of an event on a trace-wide track.
+// weftProcess adds, as arguments, the process and thread ids of an event whose track belongs to the whole trace.
 func (rd *reader) weftProcess() {
 	rd.weftID("pid", fieldPid)
 	rd.weftID("tid", fieldTid)
@@ -286,7 +286,7 @@ func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.Callstac
 	return rd.send()
 }
 
-// weftEventID adds an unchanged id: id, or a member of id2.
+// weftEventID adds an id unchanged: as id or, if it is local or global, in id2.
 func (rd *reader) weftEventID(id value, kind timeline.AsyncIDKind) {
 	if _, fits := jsonscan.Int64(id.text); id.kind == jsonscan.Integer && !fits {
 		if _, fits = jsonscan.Uint64(id.text); !fits {
@@ -308,8 +308,8 @@ func (rd *reader) weftEventID(id value, kind timeline.AsyncIDKind) {
 	rd.Enc.EndDict()
 }
 
-// secondID adds the id in id2 that the event does not use, because the meaning of a second id is unknown. If id2 contains no
-// id, secondID adds {}.
+// secondID adds the id in id2 if weft does not use it as the event's id: the meaning of a second id is unknown. If id2 contains
+// no id, secondID adds {}.
 func (rd *reader) secondID() {
 	if id := rd.ev.get(fieldID2Global); id.isID() {
 		rd.weftEventID(id, timeline.AsyncGlobal)
@@ -456,7 +456,7 @@ func (rd *reader) unpackSnapshot() {
 	})
 }
 
-// syncLink adds a link from a clock sync to the moment with the same id in other inputs.
+// syncLink adds a link from a clock sync to the clock syncs with the same id in other inputs.
 func (rd *reader) syncLink() error {
 	if rd.b.Observer() == nil {
 		return nil

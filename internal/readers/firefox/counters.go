@@ -13,7 +13,7 @@ import (
 type counter struct {
 	name, category, description string
 	pid                         identity // processed profiles only
-	thread                      int64    // index of its process's main thread in profiles without pids; otherwise none
+	thread                      int64    // index of its process's main thread, for counters without a pid; none if not given
 	graph, unit, label          string   // display settings, since version 62
 	samples                     counterSamples
 }
@@ -159,7 +159,7 @@ const (
 	powerCounter                    // pWh, as watts
 )
 
-// kind derives the kind from the display settings or, without them, from the category, as in the front end.
+// kind derives the kind from the category and the display settings, as in the front end.
 func (c *counter) kind() counterKind {
 	switch {
 	case c.category == "power" || c.unit == "pWh":
@@ -352,7 +352,7 @@ func (c *converter) addCounters() error {
 }
 
 // processOf returns the process of a counter. In the processed form, it finds the process by its main thread or pid;
-// otherwise, it is the process of the profile. If the process does not exist yet, processOf creates it.
+// otherwise, it returns the process of the profile. If the process does not exist yet, processOf creates it.
 func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
 		return c.threads[p.firstThread+int(main)].process

@@ -51,7 +51,7 @@ type deriver struct {
 	sent map[string]int32  // start rows of requests, by id
 }
 
-// derive sets a thread's markers, in the order of their completion.
+// derive derives all markers of a thread, in the order of their completion.
 func (c *converter) derive(th *threadState) {
 	d := &deriver{c: c, th: th, rows: &th.th.markers, open: map[int32][]int32{}, sent: map[string]int32{}}
 	th.markers = make([]marker, 0, d.rows.rows)
@@ -131,7 +131,8 @@ func (d *deriver) time(row int32, t *float64) bool {
 
 func (d *deriver) add(m marker) { d.th.markers = append(d.th.markers, m) }
 
-// interval adds the marker of a row with both times. A network request has two such rows, which it pairs.
+// interval adds the marker of a row with both times. A network request has two such rows; request pairs
+// them.
 func (d *deriver) interval(m marker, end float64, kind int32) {
 	if !d.time(m.row, &m.start) {
 		return
@@ -214,7 +215,7 @@ func (d *deriver) end(m marker, end float64) {
 	d.add(m)
 }
 
-// unfinished appends markers for rows without an end row, and fills in missing times from the thread's time range.
+// unfinished appends markers for start rows without an end row, and fills in missing times from the thread's time range.
 func (d *deriver) unfinished(order []int32) {
 	unpaired := map[int32]bool{}
 	for _, rows := range d.open {

@@ -36,8 +36,8 @@ const (
 // maxParts limits the number of parts, since each costs time for every marker. Real templates have a few.
 const maxParts = 64
 
-// template parses a label. An unknown placeholder is empty, as in the front end. The result whole is false if the label
-// exceeds a limit, so that it cannot be used in full.
+// template parses a label. An unknown placeholder is empty, as in the front end. The second result is false if the label
+// exceeds a limit and therefore cannot be used in full.
 func (s *schema) template(text string) (t template, whole bool) {
 	for range maxParts {
 		open := strings.IndexByte(text, '{')

@@ -12,7 +12,7 @@ import (
 )
 
 // profile is a profile in either form: a whole recording in the processed form, or one process in the raw form, where
-// child processes have their own profiles (sections 2 and 3). It does not refer to the input.
+// child processes have their own profiles (sections 2 and 3). It holds no references to the input.
 type profile struct {
 	meta             meta
 	libs             []lib

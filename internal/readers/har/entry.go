@@ -29,7 +29,7 @@ const (
 // phaseNames holds the names of the phases, both in archives and for slices.
 var phaseNames = [numPhases]string{"blocked", "dns", "connect", "ssl", "send", "wait", "receive"}
 
-// head is the fixed-size part of an entry; its name and arguments are the payload in the spool.
+// head is the fixed-size part of an entry; the rest, such as the name and arguments, is the payload in the spool.
 type head struct {
 	start           timeline.Nanos
 	dur             timeline.Nanos
@@ -94,13 +94,13 @@ func (u *unit) invalid(name string) {
 	u.findings = append(u.findings, finding{problem.HARValueInvalid, name})
 }
 
-// read reads an object as one unit. The callback member must read the value of each key.
+// read reads an object as one unit. It calls member for each key; member must read the value.
 func (r *reader) read(member func(key []byte)) (at problem.Position, err error) {
 	at = r.Position()
 	err = r.Unit(func() {
 		r.current.reset()
 		r.args.Reset()
-		r.S.Value() // the bracket
+		r.S.Value() // the opening brace
 		for key, ok := r.S.Key(); ok; key, ok = r.S.Key() {
 			member(key)
 		}
@@ -120,7 +120,7 @@ func (r *reader) count(at problem.Position) {
 	}
 }
 
-// keeps reports whether a member is kept as an argument, and if so names the next argument after it.
+// keeps reports whether a member is kept as an argument. If so, its key becomes the name of the next argument.
 func (r *reader) keeps(key []byte) bool {
 	if !r.opts.Args.Keeps(key) {
 		return false
@@ -142,7 +142,7 @@ func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 }
 
 // dict reads an object, which is the value of the member with the given key. If the member is kept, the members of the object
-// become arguments. For each of them, dict first calls the callback read, which reports whether it read the value.
+// become arguments. For each of them, dict first calls read, which reports whether it has read the value.
 func (r *reader) dict(key []byte, read func(key []byte, kept bool) bool) {
 	name := string(key)
 	kept := r.keeps(key)
@@ -273,7 +273,8 @@ func (u *unit) mismatch(sum timeline.Nanos) bool {
 }
 
 // measure sets the duration of a request to the sum of its phases. TLS is a part of connect, but some producers write
-// it separately: then it is longer than connect, or the total time includes it.
+// it as a separate phase. measure assumes this if TLS is longer than connect, or if adding it brings the sum closer to
+// the total time.
 func (h *head) measure(total timeline.Nanos) {
 	var sum timeline.Nanos
 	for p, d := range h.phases {
@@ -323,7 +324,8 @@ func (r *reader) entryMember(key []byte) {
 	}
 }
 
-// requestMember reads a member of a request that is not just kept as an argument. It returns false for all other members.
+// requestMember reads a member of a request if the reader uses its value. It returns false for other members, which can only
+// become arguments.
 func (r *reader) requestMember(key []byte, kept bool) bool {
 	u := &r.current
 	switch string(key) {
@@ -343,7 +345,7 @@ func (r *reader) requestMember(key []byte, kept bool) bool {
 	return true
 }
 
-// responseMember reads a member of a response that is not just kept as an argument. It returns false for all other members.
+// responseMember is like requestMember, but for a response.
 func (r *reader) responseMember(key []byte, kept bool) bool {
 	switch string(key) {
 	case "status":

@@ -38,7 +38,7 @@ func TestNoAllocationPerSample(t *testing.T) {
 // A profile may use all of its memory limit: growing lists store nothing twice. An input that needs more causes an error when
 // the limit is reached.
 func TestMemoryOfLists(t *testing.T) {
-	const limit, slack = 8 << 20, 512 << 10 // for blocks that are not full
+	const limit, slack = 8 << 20, 512 << 10 // slack is for blocks that are not full
 	for name, element := range map[string]string{
 		"samples": `{"timestamp":1,"stackId":0}`, "stacks": `{"frameId":1,"parentId":0}`, "frames": `{"name":"f","line":1}`,
 		"resources": `"r"`, "views": `{"startTime":1}`,

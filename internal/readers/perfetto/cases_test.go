@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the results into the case files")
 
-// TestCases reads the traces in testdata/cases, named after the rules that they demonstrate. Each has a Trace in
-// protobuf's text format, the resulting events, and the counted problems.
+// TestCases reads the traces in the files of testdata/cases, which are named after the rules that they demonstrate. Each
+// file contains a Trace in protobuf's text format, the resulting events, and the counted problems.
 func TestCases(t *testing.T) {
 	for _, c := range cases(t) {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 )
 
 // collectProfile adds the current event, a legacy event of phase P, to the pieces if the event is a piece of a profile
-// (profile-calls.md 2). It reports whether the profile then contains everything in the event; the event that starts a profile
-// (its head) contains more.
+// (profile-calls.md 2). It reports whether the piece then contains everything in the event, which is not true of the event
+// that starts a profile (its head).
 //
 // Chrome writes data as JSON text. A piece with data in another form stays an event, as does a head with an unknown
 // thread. weft writes no events of this phase, so its instants are not read as profiles.

@@ -34,7 +34,7 @@ type track struct {
 	kind       trackKind
 	parent     uint64           // uuid of the parent; 0 for processes and threads
 	process    timeline.TrackID // set for processes and threads
-	represents timeline.TrackID // the process or thread with the uuid; if this is its second uuid, not id
+	represents timeline.TrackID // the process or thread with the uuid; differs from id if this is its second uuid
 
 	multiplier  int64 // counters only
 	incremental bool
@@ -160,8 +160,8 @@ func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	return r.seq.Defaults.TrackUUID, r.seq.Defaults.HasTrackUUID
 }
 
-// eventTrack returns the track of the current event. Uuid 0 means the thread of the sequence if there is no uuid at
-// all, or if the event has no type (perfetto.md 15), as in Chrome's legacy events.
+// eventTrack returns the track of the current event. An event without a uuid is on the thread of its sequence. So is an event
+// with uuid 0 and without a type (perfetto.md 15), such as Chrome's legacy events.
 func (r *reader) eventTrack() timeline.TrackID {
 	uuid, ok := r.eventUUID()
 	if uuid != 0 {
@@ -614,7 +614,7 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 	name, labels, command := d.Name(), d.Labels(), d.CommandLine()
 	switch {
 	case len(command) == 1 && len(name) > 0 && string(name) != string(command[0]) && string(name) == timeline.Program(string(command[0])):
-		name = command[0] // shortened by weft
+		name = command[0] // the full name, which weft shortened
 	case len(name) == 0 && len(command) > 0:
 		name = command[0] // the program
 	}
