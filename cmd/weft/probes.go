@@ -261,7 +261,7 @@ func listScriptsOf(w io.Writer, only tracer.Tracer) error {
 // findScript returns one of the scripts that weft ships.
 func findScript(tr tracer.Tracer, name string) (*tracer.Script, error) {
 	script, err := tracer.FindScript(tr, name)
-	if errors.Is(err, tracer.ErrUnknown) {
+	if errors.Is(err, tracer.ErrUnknownScript) {
 		return nil, usagef("%s", unknownScript(tr, name))
 	}
 	if err != nil {

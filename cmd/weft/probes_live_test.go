@@ -374,7 +374,7 @@ func TestLive(t *testing.T) {
 func TestLiveDTrace(t *testing.T) {
 	missing := missingForPrograms()
 	if missing == "" {
-		if _, err := tracer.Find(tracer.DTrace); err != nil {
+		if _, err := tracer.FindProgram(tracer.DTrace); err != nil {
 			missing = err.Error()
 		}
 	}

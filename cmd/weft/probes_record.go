@@ -213,7 +213,7 @@ func (j *recordJob) findProcess() error {
 // run records and writes the trace.
 func (j *recordJob) run(ctx context.Context) error {
 	var err error
-	if j.tracer.Program, err = tracer.Find(j.tracer.Script.Tracer); err != nil {
+	if j.tracer.Program, err = tracer.FindProgram(j.tracer.Script.Tracer); err != nil {
 		return err
 	}
 	if err := j.leaveOutMissing(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Widths of names in text output.
@@ -27,7 +28,7 @@ const detailed = 3
 func placeCell(t *ThreadID) table.Cell {
 	c := threadCell(t)
 	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
-		c.Short += " of " + table.Printable(t.Recorded.Input)
+		c.Short += " of " + words.Printable(t.Recorded.Input)
 		c.Long += " of " + t.Recorded.Input
 	}
 	return c

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // costTitles maps the names of cost table columns to titles. Other columns are for programs only.
@@ -60,7 +61,7 @@ func CostTable(t *costtables.Table) *table.Table {
 	columns := []table.TypedColumn[costtables.Row]{
 		table.Texts("type", "", func(*costtables.Row) string { return t.Type }).Fixed(),
 		table.Texts("id", "", func(r *costtables.Row) string { return r.ID }).Fixed(),
-		table.Cells(table.Column{Key: "name", Title: table.Printable(title)}, func(r *costtables.Row) table.Cell {
+		table.Cells(table.Column{Key: "name", Title: words.Printable(title)}, func(r *costtables.Row) table.Cell {
 			return table.Cell{Text: r.Name, Short: names[r], Long: ContextName(t, r)}
 		}).Fixed().WithRole(table.Group),
 		table.Cells(table.Column{Key: "part", Title: split}, func(r *costtables.Row) table.Cell {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // The reports on layout phases and on function calls reproduce the output of DTrace scripts that came with the probes of a
@@ -195,5 +196,5 @@ func escaped(text string) string {
 			b.WriteByte(c)
 		}
 	}
-	return table.Printable(b.String()) // escapes the other unprintable characters
+	return words.Printable(b.String()) // escapes the other unprintable characters
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Report renders inputs: a table with a row for each input, a table of the work done meanwhile, and details of the first few
@@ -204,7 +205,7 @@ var phaseTitles = map[string]string{
 
 // inputDetails explains in lines why an input took so long.
 func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
-	title := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, table.Printable(in.Type), table.MomentText(in.Start-r.Start), table.Millis(in.Latency))
+	title := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, words.Printable(in.Type), table.MomentText(in.Start-r.Start), table.Millis(in.Latency))
 	switch {
 	case in.Dropped:
 		title += ", and nothing was shown in answer"
@@ -280,7 +281,7 @@ func eventsText(events []InputEvent) string {
 		counts[events[i].Type]++
 	}
 	for i, typ := range types {
-		if types[i] = table.Printable(typ); counts[typ] > 1 {
+		if types[i] = words.Printable(typ); counts[typ] > 1 {
 			types[i] += " ×" + table.Thousands(counts[typ])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // maxCallers is the maximum number of callers shown in tables for readers.
@@ -23,7 +24,7 @@ func (t *ThreadID) title(shows, source string) string {
 		title = table.Elide(shows, maxShows) + ": " + title
 	}
 	if source != "" {
-		title += ", sampled by " + table.Printable(cmp.Or(samplers[source], source))
+		title += ", sampled by " + words.Printable(cmp.Or(samplers[source], source))
 	}
 	return title
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // kindTitles maps kinds of slices to the titles of their tables.
@@ -25,7 +26,7 @@ func (r *Slices) Report(by string, selected bool) *table.Report {
 	}{"summary", r})}}
 	s := table.Section{Lines: r.summary(selected), Tables: []*table.Table{r.DevicesTable(), r.streamsTable(), r.stepsTable()}}
 	for kind := Kernels; kind <= RecorderSlices; kind++ {
-		s.Tables = append(s.Tables, r.GroupsTable(kind, cmp.Or(table.Printable(by), "name")))
+		s.Tables = append(s.Tables, r.GroupsTable(kind, cmp.Or(words.Printable(by), "name")))
 	}
 	s.Tables = append(s.Tables, r.gapTables()...)
 	out.Sections = []table.Section{s}
@@ -67,7 +68,7 @@ func (r *Slices) summary(selected bool) []string {
 			line += fmt.Sprintf(" of %d", j.WorldSize)
 		}
 		if j.Backend != "" {
-			line += ", communication by " + table.Printable(j.Backend)
+			line += ", communication by " + words.Printable(j.Backend)
 		}
 		lines = append(lines, line)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // PathTable is the name of the table of the critical path.
@@ -114,8 +115,8 @@ func (r *Spans) pathTable() *table.Table {
 		all += r.Path[i].Duration
 	}
 	if len(r.Path) > 0 {
-		t.Title += " of trace " + table.Printable(r.Path[0].Trace)
-		t.Notes = []string{"all spans of this trace: --context trace=" + table.Printable(r.Path[0].Trace)}
+		t.Title += " of trace " + words.Printable(r.Path[0].Trace)
+		t.Notes = []string{"all spans of this trace: --context trace=" + words.Printable(r.Path[0].Trace)}
 		if r.Path[0].Trace == "" {
 			t.Title, t.Notes = "critical path", nil
 		}

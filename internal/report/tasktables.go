@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/words"
 )
 
 // Report renders long tasks: a table with a row for each task, tables of the parts of tasks and of frames, and details of the
@@ -240,7 +241,7 @@ func contextLines(list []ContextTime, all timeline.Nanos) (lines []string) {
 			continue
 		}
 		if share := table.Share(list[i].Time, all); share.Number >= 100 { // a tenth
-			lines = append(lines, fmt.Sprintf("%-14s%s (%d.%d %%)", table.Printable(list[i].Type), table.Elide(list[i].Name, 60), share.Number/10, share.Number%10))
+			lines = append(lines, fmt.Sprintf("%-14s%s (%d.%d %%)", words.Printable(list[i].Type), table.Elide(list[i].Name, 60), share.Number/10, share.Number%10))
 		}
 	}
 	return lines

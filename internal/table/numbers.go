@@ -108,6 +108,3 @@ func Elide(text string, width int) string {
 	}
 	return first + "…" + last
 }
-
-// Printable escapes invisible and control characters in a text.
-func Printable(text string) string { return words.Printable(text) }

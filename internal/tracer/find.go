@@ -31,8 +31,8 @@ func (e *NotInstalledError) Hint() string {
 	return "; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"
 }
 
-// Find returns the path of a tracer's program. Errors are NotInstalledErrors.
-func Find(tracer Tracer) (string, error) {
+// FindProgram returns the path of a tracer's program. Errors are NotInstalledErrors.
+func FindProgram(tracer Tracer) (string, error) {
 	if tracer == DTrace {
 		return findDTrace()
 	}

@@ -147,8 +147,8 @@ func Scripts() ([]Script, error) {
 	return scripts, nil
 }
 
-// ErrUnknown is wrapped in errors from FindScript for an unknown name.
-var ErrUnknown = errors.New("unknown script")
+// ErrUnknownScript is wrapped in errors from FindScript for an unknown name.
+var ErrUnknownScript = errors.New("unknown script")
 
 // FindScript returns the shipped script with a name, with or without the extension. If the tracer is empty, only one tracer may have a
 // script with that name.
@@ -165,7 +165,7 @@ func FindScript(tracer Tracer, name string) (*Script, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("%q: %w", name, ErrUnknown)
+		return nil, fmt.Errorf("%q: %w", name, ErrUnknownScript)
 	case 1:
 		return &found[0], nil
 	}

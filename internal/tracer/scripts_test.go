@@ -86,7 +86,7 @@ func TestFindScript(t *testing.T) {
 	if _, err := FindScript("", "layout"); err == nil || !strings.Contains(err.Error(), "layout.bt or layout.d") {
 		t.Errorf("a name that two tracers have: %v", err)
 	}
-	if _, err := FindScript(DTrace, "system"); !errors.Is(err, ErrUnknown) {
+	if _, err := FindScript(DTrace, "system"); !errors.Is(err, ErrUnknownScript) {
 		t.Errorf("a script of the other tracer: %v", err)
 	}
 }

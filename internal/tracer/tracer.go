@@ -21,7 +21,7 @@ import (
 
 // Options configure a recording.
 type Options struct {
-	// Program is the path of the tracer, from Find.
+	// Program is the path of the tracer, from FindProgram.
 	Program string
 	// Script is the script to run, and File its path.
 	Script *Script

@@ -212,10 +212,10 @@ func TestLongLine(t *testing.T) {
 	r.Wait()
 }
 
-func TestFind(t *testing.T) {
+func TestFindProgram(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if _, err := Find(Bpftrace); err == nil || !strings.Contains(err.Error(), "bpftrace is not installed") {
+	if _, err := FindProgram(Bpftrace); err == nil || !strings.Contains(err.Error(), "bpftrace is not installed") {
 		t.Errorf("without bpftrace: %v", err)
 	}
 	program := func(name, text string) string {
@@ -226,18 +226,18 @@ func TestFind(t *testing.T) {
 		return path
 	}
 	want := program("bpftrace", "exit 0")
-	if path, err := Find(Bpftrace); path != want || err != nil {
+	if path, err := FindProgram(Bpftrace); path != want || err != nil {
 		t.Errorf("bpftrace is %s, %v; want %s", path, err, want)
 	}
 	want = program("dtrace", "echo 'dtrace: Sun D 2.0'")
-	if path, err := Find(DTrace); path != want || err != nil {
+	if path, err := FindProgram(DTrace); path != want || err != nil {
 		t.Errorf("DTrace is %s, %v; want %s", path, err, want)
 	}
 	if _, err := os.Stat("/usr/sbin/dtrace"); err == nil {
 		return // found whatever PATH is
 	}
 	program("dtrace", "echo 'Usage: dtrace [-h | -G]'; exit 1")
-	if _, err := Find(DTrace); err == nil || !strings.Contains(err.Error(), "SystemTap") {
+	if _, err := FindProgram(DTrace); err == nil || !strings.Contains(err.Error(), "SystemTap") {
 		t.Errorf("with SystemTap's dtrace: %v", err)
 	}
 }
